@@ -95,7 +95,9 @@ def main() -> None:
     except CheckpointError as error:
         print(f"nothing to compare: {error}")
         return
-    print(f"{machine()}; {encoder.name}: {encoder.n_parameters:,} parameters; {asked.seeds} seeds, mean (range)\n")
+    print(
+        f"{machine()}; {encoder.name}: {encoder.model.n_parameters:,} parameters; {asked.seeds} seeds, mean (range)\n"
+    )
     print(f"| data | training rows | validation rows | {' | '.join(COLUMNS)} |")
     print("|---|---|---" + "|---" * len(COLUMNS) + "|")
     for text in asked.sets:

@@ -277,6 +277,11 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         self.norm = LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of trained parameters, with those of the head."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
     def read(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
         """Ids (B, T) to the final state of each token, (B, T, D).
 

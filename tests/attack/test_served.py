@@ -62,6 +62,12 @@ def tiny_app(folder: Path, **environment: str) -> Iterator[Served]:
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
 
 
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with tiny_app(tmp_path_factory.mktemp("served")) as served:
+        yield served
+
+
 def test_memory_stays_flat_with_new_texts_on_every_page(tmp_path: Path) -> None:
     rounds = 20 if FULL_SIZE else 8
     trail = []
@@ -87,8 +93,8 @@ def test_long_texts_stay_within_a_hosts_memory(tmp_path: Path) -> None:
     assert memory.peak < MAX_MB
 
 
-def test_texts_of_megabytes_end_the_connection_of_their_visitor_only(tmp_path: Path) -> None:
-    with tiny_app(tmp_path) as app, Memory(app.pid) as memory, Visitor(app.address) as other:
+def test_texts_of_megabytes_end_the_connection_of_their_visitor_only(app: Served) -> None:
+    with Memory(app.pid) as memory, Visitor(app.address) as other:
         assert other.open("", text="the bank").finished
         for number in range(10 if FULL_SIZE else 4):
             with Visitor(app.address) as visitor:
@@ -99,8 +105,8 @@ def test_texts_of_megabytes_end_the_connection_of_their_visitor_only(tmp_path: P
     assert memory.peak < MAX_MB
 
 
-def test_a_file_is_refused_before_it_is_read_and_memory_stays(tmp_path: Path) -> None:
-    with tiny_app(tmp_path) as app, Visitor(app.address) as visitor, Memory(app.pid) as memory:
+def test_a_file_is_refused_before_it_is_read_and_memory_stays(app: Served) -> None:
+    with Visitor(app.address) as visitor, Memory(app.pid) as memory:
         assert visitor.open("", text="the bank").finished and visitor.session
         path = f"/_stcore/upload_file/{visitor.session}/file"
         assert send(app.address, "PUT", path, 1)[0] == 405, "the session is open"
@@ -147,12 +153,11 @@ def files_in(*folders: Path) -> dict[Path, tuple[int, int]]:
 def test_no_file_is_written_while_every_page_is_used(tmp_path: Path) -> None:
     log = tmp_path / "writes.log"
     log.touch()
-    for name in ("home", "temporary"):
-        (tmp_path / name).mkdir()
-    save_tiny_checkpoints(tmp_path / "checkpoints")
-    killed = tmp_path / "checkpoints" / f".{PLAIN}.saved-0123456789abcdef"
-    shutil.copytree(tmp_path / "checkpoints" / PLAIN, killed)  # as a killed save leaves it
     folders = [tmp_path / name for name in ("home", "temporary", "checkpoints")]
+    for folder in folders[:2]:
+        folder.mkdir()
+    save_tiny_checkpoints(folders[2])
+    shutil.copytree(folders[2] / PLAIN, folders[2] / f".{PLAIN}.saved-0123456789abcdef")  # as a killed save leaves it
     settings = {
         "HOME": str(folders[0]),
         "TMPDIR": str(folders[1]),
@@ -201,8 +206,8 @@ ODD_ADDRESSES = (
 )
 
 
-def test_odd_addresses_are_answered_on_every_page(tmp_path: Path) -> None:
-    with tiny_app(tmp_path) as app, Visitor(app.address, patience=120) as visitor:
+def test_odd_addresses_are_answered_on_every_page(app: Served) -> None:
+    with Visitor(app.address, patience=120) as visitor:
         for page in PAGES:
             for params in ODD_ADDRESSES:
                 assert not problems_of([visitor.open(page, **params)]), (page, params)

@@ -1,7 +1,7 @@
 """One server and one Chromium for all tests; errors in a page and requests to other hosts fail the test."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,10 +15,11 @@ from tests.app.reports import save_reports_model
 from tests.app.tiny import PLAIN, fake_metrics, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.exported import HOSTILE_NAMES, Open
-from tests.browser.server import CHROMIUM_ARGS, serve
+from tests.browser.server import CHROMIUM_ARGS, serving
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
+from txcls.web.assemble import script
 from txcls.web.export import export_page
 
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Server:
-    """The address of the app, and the file with its output."""
+    """The address of the app, the file with its output, and its process."""
 
     address: str
     log: Path
+    pid: int
 
     def complaints(self) -> list[str]:
         """The lines of the server's output that report an error."""
@@ -89,17 +91,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     train_with_snapshots(folder / "checkpoints" / FILMED)
     save_reports_model(folder / "checkpoints" / "reports")
     log = folder / "server.log"
-    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
-        yield Server(address, log)
+    with serving(log, environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as app:
+        yield Server(app.address, log, app.pid)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app with the checkpoints of this repository."""
     log = tmp_path_factory.mktemp("shipped") / "server.log"
     folder = Path(__file__).parents[2] / "checkpoints"
-    with serve(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as address:
-        yield Server(address, log)
+    with serving(log, environment={"TXCLS_CHECKPOINTS": str(folder)}) as app:
+        yield Server(app.address, log, app.pid)
 
 
 @pytest.fixture(scope="session")
@@ -189,6 +191,20 @@ def single(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathF
     """The address of a single-file page on disk."""
     folders = [classifier.checkpoint.path for classifier in classifiers.values() if classifier.checkpoint.path]
     return export_page(folders, tmp_path_factory.mktemp("single") / "page", single_file=True).as_uri()
+
+
+@contextmanager
+def page_with(
+    browser: "Browser", modules: Sequence[str], code: str = "", *, content: str = "", before: str = "null"
+) -> "Iterator[Page]":
+    """An empty page with modules of the exported pages, and code that uses them; `before` is evaluated first."""
+    page = browser.new_page()
+    page.set_content(f"<!doctype html>{content}")
+    page.evaluate(before)
+    page.add_script_tag(content=f"{script(*modules)}\n{code}\nglobalThis.ready = true;", type="module")
+    page.wait_for_function("globalThis.ready")
+    yield page
+    page.close()
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """Helpers for tests of exported pages: enter a text, read the bars."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from playwright.sync_api import Page
 
 from txcls.inference.predictor import Predictor
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 HOSTILE_NAMES = (
     "<img src=x onerror=alert(1)>",
@@ -15,17 +13,17 @@ HOSTILE_NAMES = (
     '"quoted" \u202e backwards',
 )
 """Names that contain markup."""
-Open = Callable[..., "Page"]
+Open = Callable[..., Page]
 
 
-def write(page: "Page", text: str) -> None:
+def write(page: Page, text: str) -> None:
     """Enter a text and wait for its prediction."""
     before = page.locator("html").get_attribute("data-answered")
     page.fill("#text", text)
     page.wait_for_function("(before) => document.documentElement.dataset.answered !== before", arg=before)
 
 
-def bars(page: "Page") -> list[tuple[str, str]]:
+def bars(page: Page) -> list[tuple[str, str]]:
     names, numbers = (
         page.locator(".machine-bars .name").all_inner_texts(),
         page.locator(".machine-bars .number").all_inner_texts(),

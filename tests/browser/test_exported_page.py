@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.exported import HOSTILE_NAMES, Open, bars, expected, write
 from tests.browser.server import serve_folder
@@ -17,9 +17,6 @@ from txcls.data.datasets import examples_for
 from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import Direction, PatchGrid, patch_grid
 from txcls.web.export import export_page
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module")
@@ -137,14 +134,14 @@ def who_won(tmp_path_factory: pytest.TempPathFactory) -> str:
     return export_page(["who_won"], tmp_path_factory.mktemp("who_won") / "page", single_file=True).as_uri()
 
 
-def unfold(page: "Page") -> None:
+def unfold(page: Page) -> None:
     """Unfold Patch, if it is folded, and scroll to it."""
     if page.locator("#patch").get_attribute("open") is None:
         page.locator("#patch > summary").click()
     page.locator("#patch-readout").scroll_into_view_if_needed()
 
 
-def grid(page: "Page") -> list[list[str]]:
+def grid(page: Page) -> list[list[str]]:
     """The numbers in the cells of the patch grid, in the order of the forward pass."""
     unfold(page)
     expect(page.locator("#patch-grid")).to_have_attribute("aria-busy", "false", timeout=60_000)
@@ -154,7 +151,7 @@ def grid(page: "Page") -> list[list[str]]:
     return rows
 
 
-def assert_shows(page: "Page", expected: PatchGrid) -> None:
+def assert_shows(page: Page, expected: PatchGrid) -> None:
     """The cells hold the values, rounded to two decimals."""
     shown = [[float(number.replace("−", "-")) for number in row] for row in grid(page)]
     np.testing.assert_allclose(shown, expected.values, atol=0.0051, rtol=0)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.app.tiny import save_tiny_checkpoints
-from tests.browser.conftest import PATIENCE_MS
-from tests.browser.server import serve, serve_folder
+from tests.browser.conftest import PATIENCE_MS, Server
+from tests.browser.server import serve_folder
 
 AROUND = """<!doctype html><title>Around</title>
 <script>sent = []; addEventListener("message", ({data}) => sent.push(data));</script>
@@ -16,15 +15,6 @@ AROUND = """<!doctype html><title>Around</title>
 """A page that shows the app in a frame, and collects what it sends."""
 
 pytestmark = pytest.mark.timeout(400)
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app's address."""
-    folder = tmp_path_factory.mktemp("framed")
-    save_tiny_checkpoints(folder / "checkpoints")
-    with serve(folder / "server.log", environment={"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}) as address:
-        yield address
 
 
 @pytest.fixture
@@ -35,8 +25,8 @@ def visitor(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_the_app_works_in_a_frame_of_another_site(visitor: Page, app: str, tmp_path: Path) -> None:
-    (tmp_path / "course.html").write_text(AROUND.replace("ADDRESS", f"{app}/"), "utf-8")
+def test_the_app_works_in_a_frame_of_another_site(visitor: Page, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "course.html").write_text(AROUND.replace("ADDRESS", f"{server.address}/"), "utf-8")
     with serve_folder(tmp_path) as port:
         visitor.goto(f"http://localhost:{port}/course.html")  # 127.0.0.1 and localhost are different sites
     box = visitor.frame_locator("iframe").locator('[class*="st-key-text_box"] textarea')
@@ -45,9 +35,9 @@ def test_the_app_works_in_a_frame_of_another_site(visitor: Page, app: str, tmp_p
     assert visitor.evaluate("sent.filter(({queryString}) => queryString !== undefined)") == [], "it is no Space"
 
 
-def test_the_address_around_a_space_shows_the_view(visitor: Page, app: str) -> None:
+def test_the_address_around_a_space_shows_the_view(visitor: Page, server: Server) -> None:
     space = "https://huggingface.co/spaces/somebody/txcls"
-    page = AROUND.replace("ADDRESS", f"{app}/?text=the+bank&embed=true")
+    page = AROUND.replace("ADDRESS", f"{server.address}/?text=the+bank&embed=true")
     visitor.route(f"{space}*", lambda route: route.fulfill(body=page, content_type="text/html"))
     visitor.context.grant_permissions(["local-network-access"], origin="https://huggingface.co")
     visitor.goto(space)

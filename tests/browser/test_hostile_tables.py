@@ -11,19 +11,15 @@ import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE_MS, Watch
+from tests.browser.conftest import PATIENCE_MS, Watch, page_with
 from tests.browser.workbooks import packed, row, sheet, workbook
 from tests.conftest import FULL_SIZE
-from txcls.web.assemble import script
 from txcls.web.playground import export_playground
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.attack, pytest.mark.timeout(1800 if FULL_SIZE else 180)]
 
@@ -99,19 +95,14 @@ globalThis.useRandomTexts = async (alphabet, seeds) => {
   }
   return wrong;
 };
-globalThis.ready = true;
 """
 
 
 @pytest.fixture(scope="module")
-def page(browser: "Browser") -> "Iterator[Page]":
-    page = browser.new_page()
-    page.set_content("<!doctype html>")
+def page(browser: Browser) -> Iterator[Page]:
     modules = [f"playground/table/{name}" for name in ("read", "columns", "examples", "labels", "splits")]
-    page.add_script_tag(content=script(*modules, "playground/training/optimizer") + IN_THE_PAGE, type="module")
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    with page_with(browser, [*modules, "playground/training/optimizer"], IN_THE_PAGE) as page:
+        yield page
 
 
 def judged(attempt: Callable[[], dict[str, Any]], *, most: float = MAX_FREEZE_MS) -> dict[str, Any]:
@@ -127,7 +118,7 @@ def judged(attempt: Callable[[], dict[str, Any]], *, most: float = MAX_FREEZE_MS
     pytest.fail(f"(milliseconds in all, without an answer): {times}")
 
 
-def use(page: "Page", data: bytes | str, name: str = "table.csv") -> dict[str, Any]:
+def use(page: Page, data: bytes | str, name: str = "table.csv") -> dict[str, Any]:
     encoded = base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
     return judged(lambda: page.evaluate("([name, data]) => useFile(name, data)", [name, encoded]))
 
@@ -165,11 +156,11 @@ LARGE_TEXTS = {
 
 
 @pytest.mark.parametrize("name", LARGE_TEXTS)
-def test_large_pasted_texts(page: "Page", name: str) -> None:
+def test_large_pasted_texts(page: Page, name: str) -> None:
     judged(lambda: page.evaluate("(parts) => useRepeated(parts)", LARGE_TEXTS[name]))
 
 
-def test_an_ordinary_table_of_many_rows_never_holds_a_slow_machine(page: "Page") -> None:
+def test_an_ordinary_table_of_many_rows_never_holds_a_slow_machine(page: Page) -> None:
     """Nothing takes longer than 60 ms, which a processor that is four times as slow does in 240."""
     text = "text\tlabel\n" + "".join(
         f"{one} and it was seen on day {n}\t{'abcdef'[n % 6]}\n" for n, (one, _) in enumerate(rows_of(36_000))
@@ -177,7 +168,7 @@ def test_an_ordinary_table_of_many_rows_never_holds_a_slow_machine(page: "Page")
     judged(lambda: page.evaluate("(parts) => useRepeated(parts)", [[text, 1]]), most=60)
 
 
-def test_names_of_javascript_are_names_like_others(page: "Page") -> None:
+def test_names_of_javascript_are_names_like_others(page: Page) -> None:
     labels = ("__proto__", "constructor", "toString")
     lines = [json.dumps({"__proto__": text, "constructor": labels[n % 3]}) for n, (text, _) in enumerate(rows_of(30))]
     result = use(page, "\n".join(lines), "table.jsonl")
@@ -187,12 +178,12 @@ def test_names_of_javascript_are_names_like_others(page: "Page") -> None:
     assert [one["label"] for one in result["labelled"]] == [*labels, *labels[:2]]
 
 
-def test_thousands_of_classes(page: "Page") -> None:
+def test_thousands_of_classes(page: Page) -> None:
     text = "".join(f"{text},c{n % 5000}\n" for n, (text, _) in enumerate(rows_of(20_000)))
     assert use(page, f"text,label\n{text}")["refused"].startswith("Column “label” has")
 
 
-def test_json_with_other_keys_in_each_object(page: "Page") -> None:
+def test_json_with_other_keys_in_each_object(page: Page) -> None:
     assert "different keys" in use(page, "\n".join(f'{{"k{n}":1}}' for n in range(5000)), "x.jsonl")["refused"]
     wide = json.dumps([{f"k{n % 400}": 1} for n in range(100_000)])
     assert "100,000 rows of 400 columns" in use(page, wide, "x.json")["refused"]
@@ -314,14 +305,14 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_workbooks(page: "Page", name: str) -> None:
+def test_hostile_workbooks(page: Page, name: str) -> None:
     make, answer = HOSTILE[name]
     result = use(page, make(), "table.xlsx")
     assert not answer or answer in result["refused"]
 
 
 @pytest.mark.parametrize("is_stored", [False, True], ids=["whole", "parts"])
-def test_damaged_workbooks(page: "Page", is_stored: bool) -> None:
+def test_damaged_workbooks(page: Page, is_stored: bool) -> None:
     """If the parts are stored, not compressed, damage reaches their XML."""
     data, out = workbook(GOOD, strings=["<si><t>a</t></si>"] * 9, formats=[0, 14]), BytesIO()
     if is_stored:
@@ -336,13 +327,13 @@ def test_damaged_workbooks(page: "Page", is_stored: bool) -> None:
 @pytest.mark.parametrize(
     "alphabet", [['"', ",", "\n", "a", " "], [*'\t;",|\n\r ab'], [*'[]{}":,\n1a\\'], [*"__label__ \n", "__label__"]]
 )
-def test_random_texts(page: "Page", alphabet: str) -> None:
+def test_random_texts(page: Page, alphabet: str) -> None:
     seeds = list(range(10_000 if FULL_SIZE else 400))
     assert page.evaluate("([alphabet, seeds]) => useRandomTexts(alphabet, seeds)", [alphabet, seeds]) == []
 
 
 @pytest.fixture
-def playground_page(browser: "Browser", tmp_path: Path) -> "Iterator[Page]":
+def playground_page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     """The playground, which must not report an error, freeze or leave this machine, whatever it gets."""
     context, watch = browser.new_context(viewport={"width": 1280, "height": 800}), Watch()
     context.set_default_timeout(PATIENCE_MS)
@@ -381,11 +372,11 @@ DROP = """([name, data]) => {
 }"""
 
 
-def dropped(page: "Page", name: str, data: bytes) -> None:
+def dropped(page: Page, name: str, data: bytes) -> None:
     page.evaluate(DROP, [name, base64.b64encode(data).decode()])
 
 
-def assert_answered(page: "Page", place: str, answer: str) -> None:
+def assert_answered(page: Page, place: str, answer: str) -> None:
     """The page says this, was never blocked for long, and learns from the next table."""
     expect(page.locator(place)).to_contain_text(answer)
     assert page.evaluate("longest") <= MAX_FREEZE_MS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -410,19 +401,19 @@ PASTED: dict[str, tuple[list[tuple[str, int]], str, str]] = {
 
 
 @pytest.mark.parametrize("name", PASTED)
-def test_the_page_answers_hostile_tables(playground_page: "Page", name: str) -> None:
+def test_the_page_answers_hostile_tables(playground_page: Page, name: str) -> None:
     parts, place, answer = PASTED[name]
     playground_page.evaluate(PASTE, parts)
     assert_answered(playground_page, place, answer)
 
 
-def test_the_page_answers_a_hostile_workbook(playground_page: "Page") -> None:
+def test_the_page_answers_a_hostile_workbook(playground_page: Page) -> None:
     make, answer = HOSTILE["a large part that says it is small"]
     dropped(playground_page, "table.xlsx", make())
     assert_answered(playground_page, "#table-problem", answer)
 
 
-def test_a_model_chosen_as_a_table_names_the_button_that_opens_it(playground_page: "Page") -> None:
+def test_a_model_chosen_as_a_table_names_the_button_that_opens_it(playground_page: Page) -> None:
     file = {"name": "model.zip", "mimeType": "application/zip", "buffer": packed({"a/model.safetensors": "x"})}
     playground_page.locator("input[accept*='.xlsx']").first.set_input_files(file)
     sentence = playground_page.locator("#table-problem")

@@ -5,13 +5,14 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page
 
 from tests.bert import write_bert
 from tests.browser import test_web_parity as parity
+from tests.browser.conftest import page_with
 from tests.browser.exported import Open, bars, write
 from tests.checkpoint.test_bert import TEXTS
 from txcls.checkpoint.checkpoint import save_checkpoint
@@ -25,23 +26,16 @@ from txcls.text.subwords import Normalizer, WordPieces
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import BERT_TOKENS
 from txcls.web import export
-from txcls.web.assemble import script
 from txcls.web.export import export_page, pack, unsupported
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 MARKS = "\u0301\u0323\U0001d165\u302e\u302f\u0344\U0001d15e\u0591\u05b0\u0f71\u094d각한豈\u2f800\U0002b820\U0002b920"
 OPTIONS = ("lowercase", "strip_accents", "handle_chinese_chars")
 
 
 @pytest.fixture(scope="module")
-def engine(browser: "Browser") -> "Iterator[Page]":
-    page = browser.new_page()
-    page.add_script_tag(type="module", content=script(*parity.MODULES) + parity.IN_THE_PAGE)
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+def engine(browser: Browser) -> Iterator[Page]:
+    with page_with(browser, parity.MODULES, parity.IN_THE_PAGE) as page:
+        yield page
 
 
 @cache
@@ -56,7 +50,7 @@ def tokenizer_of_all(off: tuple[str, ...] = ()) -> Tokenizer:
 
 
 @pytest.mark.parametrize("off", [(), ("lowercase",), OPTIONS], ids=str)
-def test_tokens_and_offsets_are_those_of_python(engine: "Page", off: tuple[str, ...]) -> None:
+def test_tokens_and_offsets_are_those_of_python(engine: Page, off: tuple[str, ...]) -> None:
     random = np.random.default_rng(0)
     texts = parity.unicode_texts(300, seed=5)
     texts += ["".join(random.choice(list(MARKS + "aA e"), size=12)) for _ in range(300)]
@@ -64,7 +58,7 @@ def test_tokens_and_offsets_are_those_of_python(engine: "Page", off: tuple[str, 
     parity.assert_same_tokens(engine, tokenizer_of_all(off), texts)
 
 
-def test_every_character_is_read_as_python_reads_it(engine: "Page") -> None:
+def test_every_character_is_read_as_python_reads_it(engine: Page) -> None:
     characters = [one for one in parity.ASSIGNED if one < "\U000f0000"]
     joined = ["".join(f"a{one}b" for one in characters[n : n + 100]) for n in range(0, len(characters), 100)]
     parity.assert_same_tokens(engine, tokenizer_of_all(), joined)
@@ -77,7 +71,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return save_checkpoint(load_bert(folder / "published"), folder / "ours")
 
 
-def test_probabilities_and_the_lens_are_those_of_python(engine: "Page", imported: Path) -> None:
+def test_probabilities_and_the_lens_are_those_of_python(engine: Page, imported: Path) -> None:
     content = pack(imported)
     length = int.from_bytes(content[:4], "little")
     given = json.loads(content[4 : 4 + length]) | {"weights": base64.b64encode(content[4 + length :]).decode()}

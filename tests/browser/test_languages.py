@@ -5,18 +5,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS, Watch
 from txcls.web.assemble import LANGUAGES, words_in_language
 from txcls.web.export import export_page
 from txcls.web.playground import export_playground
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 REGIONS = {"de": "de-AT", "es": "es-MX", "fr": "fr-CH", "zh": "zh-CN"}
 TOO_NARROW = """() => [...document.querySelectorAll("button, summary, label, h1, h2, h3, .chips")]
@@ -38,7 +34,7 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @contextmanager
-def visitor(browser: "Browser", locale: str, width: int = 1280) -> "Iterator[Page]":
+def visitor(browser: Browser, locale: str, width: int = 1280) -> Iterator[Page]:
     """The page of a visitor whose browser is in this language; fails on errors."""
     watch = Watch()
     with browser.new_context(locale=locale, viewport={"width": width, "height": 900}) as context:
@@ -56,7 +52,7 @@ def said(language: str, english: str) -> str:
 
 
 @pytest.mark.smoke
-def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(browser: "Browser", exported: str) -> None:
+def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(browser: Browser, exported: str) -> None:
     with visitor(browser, "de-AT") as page:
         page.goto(exported)
         expect(page.locator("html")).to_have_attribute("lang", "de")
@@ -79,7 +75,7 @@ def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(brow
 READS = "The model was trained on English texts and reads no other language; the examples are in English."
 
 
-def test_a_browser_in_an_unknown_language_gets_its_next_one_or_english(browser: "Browser", exported: str) -> None:
+def test_a_browser_in_an_unknown_language_gets_its_next_one_or_english(browser: Browser, exported: str) -> None:
     with visitor(browser, "it-IT") as page:
         page.goto(exported)
         expect(page.locator("#link")).to_have_text("Copy link")
@@ -89,7 +85,7 @@ def test_a_browser_in_an_unknown_language_gets_its_next_one_or_english(browser: 
         expect(page.locator("#link")).to_have_text(said("fr", "Copy link"))
 
 
-def test_the_playground_trains_in_another_language_and_keeps_its_settings(browser: "Browser", playground: str) -> None:
+def test_the_playground_trains_in_another_language_and_keeps_its_settings(browser: Browser, playground: str) -> None:
     with visitor(browser, "fr-CH") as page:
         page.goto(f"{playground}#task=winner&layers=1&width=16")
         page.get_by_role("button", name="▶ Entraîner").click()
@@ -106,7 +102,7 @@ def test_the_playground_trains_in_another_language_and_keeps_its_settings(browse
         expect(page.locator("#tasks")).to_have_value("few")
 
 
-def test_languages_are_not_offered_where_the_page_has_no_address(browser: "Browser", tmp_path: Path) -> None:
+def test_languages_are_not_offered_where_the_page_has_no_address(browser: Browser, tmp_path: Path) -> None:
     content = export_playground(tmp_path / "page").read_text("utf-8")
     with visitor(browser, "en-GB") as page:
         page.set_content(f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(content)}"></iframe>')
@@ -116,7 +112,7 @@ def test_languages_are_not_offered_where_the_page_has_no_address(browser: "Brows
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_text_runs_out_of_its_button_on_a_phone(
-    browser: "Browser", exported: str, playground: str, language: str
+    browser: Browser, exported: str, playground: str, language: str
 ) -> None:
     with visitor(browser, REGIONS[language], width=390) as page:
         page.goto(exported)

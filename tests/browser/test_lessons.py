@@ -135,8 +135,10 @@ def test_answers_are_judged_and_the_first_ones_counted(visitor: Page, shipped: S
     assert visitor.evaluate("localStorage.getItem('txcls-lesson-attention')") is None
 
 
-def test_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "attention", 2)
+def test_a_lesson_opens_from_the_list_and_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> None:
+    visitor.goto(f"{shipped.address}/lessons?lesson=attention&step=2")
+    at_step(visitor, 2)
+    expect(visitor).to_have_url(re.compile(r"/steps\?lesson=attention&step=2"))
     for number in (3, 4):
         visitor.locator(".st-key-lesson_next button").click()
         if number == 4:
@@ -248,13 +250,24 @@ def test_words_are_dragged_on_a_phone_and_by_keyboard(visitor: Page, shipped: Se
     expect(visitor.locator(PANEL)).to_contain_text("Right.")
 
 
-@pytest.mark.parametrize("name", [name for name in lesson_names() if name != "course"])
-def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Server, name: str) -> None:
-    """In German, as its texts are longer; the slides of the course are among these."""
-    begin(visitor, shipped, name, mode="lecture", lang="de")
-    last = visitor.locator(".bar .next[disabled]")
-    seen = set()
-    while (address := visitor.evaluate("location.href")) not in seen:
+def longest_steps() -> list[tuple[str, int]]:
+    """The lesson and number of the step with the most text, of each page and kind of question, in German."""
+    longest: dict[object, tuple[int, str, int]] = {}
+    for name in lesson_names():
+        for number, step in enumerate(find_lesson(name, "de").steps, 1):
+            kind = (step.page, step.question and (step.question.kind, step.question.look))
+            if name != "course":  # its steps are those of the other lessons
+                longest[kind] = max(longest.get(kind, (0, "", 0)), (len(step.model_dump_json()), name, number))
+    return sorted((name, number) for _, name, number in longest.values())
+
+
+@pytest.mark.parametrize("name, step", longest_steps())
+def test_every_slide_of_the_longest_steps_fits_a_small_window(
+    visitor: Page, shipped: Server, name: str, step: int
+) -> None:
+    begin(visitor, shipped, name, step, mode="lecture", lang="de")
+    last, seen = visitor.locator(".bar .next[disabled]"), set()
+    while f"step={step}" in (address := visitor.evaluate("location.href")) and address not in seen:
         seen.add(address)
         settle(visitor)
         wait_until_steady(visitor)  # charts and drawings are resized after they are drawn
@@ -262,13 +275,7 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
         if not last.count():
             press_next(visitor)
             visitor.wait_for_function("(here) => location.href !== here", arg=address)
-    assert len(seen) >= 2 * len(find_lesson(name, "de").steps)
-
-
-def test_a_lesson_opens_on_its_page_by_the_address_of_the_list(visitor: Page, shipped: Server) -> None:
-    visitor.goto(f"{shipped.address}/lessons?lesson=attention&step=4")
-    at_step(visitor, 4)
-    expect(visitor).to_have_url(re.compile(r"/attention\?lesson=attention&step=4"))
+    assert len(seen) >= 2
 
 
 def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: Open) -> None:

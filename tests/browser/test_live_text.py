@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 import txcls
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 PAUSE_MS = 20
 SOURCE = Path(txcls.__file__).parent / "app" / "components" / "live_text.js"
@@ -20,7 +17,7 @@ PAGE = """
 
 
 @pytest.fixture
-def page(browser: "Browser") -> "Iterator[Page]":
+def page(browser: Browser) -> Iterator[Page]:
     """A text box like Streamlit's; `start(text)` mimics what happens after a run, and `type(text)` mimics typing."""
     new_page = browser.new_page()
     new_page.clock.install()
@@ -49,12 +46,12 @@ def page(browser: "Browser") -> "Iterator[Page]":
     new_page.close()
 
 
-def put(page: "Page", text: str) -> None:
+def put(page: Page, text: str) -> None:
     """Set the text as Streamlit does when the server has sent one."""
     page.evaluate("(text) => { document.querySelector('textarea').value = text; }", text)
 
 
-def reconnect(page: "Page", *, drawn: str) -> None:
+def reconnect(page: Page, *, drawn: str) -> None:
     """Lose and restore the connection; then the server draws the page with its own text."""
     page.evaluate("document.getElementById('app').dataset.testConnectionState = 'PINGING_SERVER'")
     page.clock.run_for(PAUSE_MS)
@@ -68,12 +65,12 @@ def reconnect(page: "Page", *, drawn: str) -> None:
     page.clock.run_for(5 * PAUSE_MS)
 
 
-def value(page: "Page") -> str:
+def value(page: Page) -> str:
     return page.locator("textarea").input_value()
 
 
 @pytest.mark.smoke
-def test_a_text_that_the_page_draws_late_does_not_count_as_typed(page: "Page") -> None:
+def test_a_text_that_the_page_draws_late_does_not_count_as_typed(page: Page) -> None:
     page.evaluate("start('the bank')")  # the box is still empty
     page.clock.run_for(3 * PAUSE_MS)
     put(page, "the bank")
@@ -83,7 +80,7 @@ def test_a_text_that_the_page_draws_late_does_not_count_as_typed(page: "Page") -
 
 
 @pytest.mark.smoke
-def test_typed_text_is_restored_after_the_server_has_drawn_an_older_one(page: "Page") -> None:
+def test_typed_text_is_restored_after_the_server_has_drawn_an_older_one(page: Page) -> None:
     put(page, "the bank")
     page.evaluate("start('the bank')")
     page.clock.run_for(3 * PAUSE_MS)
@@ -94,7 +91,7 @@ def test_typed_text_is_restored_after_the_server_has_drawn_an_older_one(page: "P
 
 
 @pytest.mark.smoke
-def test_an_example_chosen_after_typing_is_not_overwritten(page: "Page") -> None:
+def test_an_example_chosen_after_typing_is_not_overwritten(page: Page) -> None:
     put(page, "the bank")
     page.evaluate("start('the bank')")
     page.evaluate("type('the bank raised')")
@@ -106,7 +103,7 @@ def test_an_example_chosen_after_typing_is_not_overwritten(page: "Page") -> None
     assert value(page) == "an example"
 
 
-def test_text_typed_before_the_component_loads_is_kept(page: "Page") -> None:
+def test_text_typed_before_the_component_loads_is_kept(page: Page) -> None:
     put(page, "typed early")
     page.locator("textarea").focus()
     page.evaluate("start('the bank')")

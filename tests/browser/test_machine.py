@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.conftest import page_with
 from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, Untrained, make_checkpoint
@@ -20,11 +21,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Ablation, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.web.assemble import script
 from txcls.web.export import export_page, pack
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 MAX_LANES = 24
 LONG = " ".join(TEXTS[n % len(TEXTS)] for n in range(60))
@@ -54,23 +51,17 @@ globalThis.sceneFor = (text, off = [], how = "zero") => {
   };
 };
 Object.assign(globalThis, {Machine, minDrawnWeight, minWeight});
-globalThis.ready = true;
 """
 
 
 @pytest.fixture(scope="module")
-def scenes(browser: "Browser") -> "Iterator[Page]":
+def scenes(browser: Browser) -> Iterator[Page]:
     """An empty page with the modules that compute scenes."""
-    page = browser.new_page()
-    page.add_script_tag(
-        type="module", content=script("engine/reader", "engine/classifier", "picture/machine") + IN_THE_PAGE
-    )
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    with page_with(browser, ["engine/reader", "engine/classifier", "picture/machine"], IN_THE_PAGE) as page:
+        yield page
 
 
-def scene(page: "Page", classifier: Predictor, text: str, *, off: Any = (), how: str = "zero") -> dict[str, Any]:
+def scene(page: Page, classifier: Predictor, text: str, *, off: Any = (), how: str = "zero") -> dict[str, Any]:
     path = classifier.checkpoint.path
     assert path is not None
     page.evaluate("(one) => make(one)", base64.b64encode(pack(path)).decode())
@@ -94,7 +85,7 @@ def together(computed: dict[str, Any], matrix: np.ndarray) -> np.ndarray:
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", [TEXTS[0], "striker", LONG], ids=["8", "1", "300"])
-def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrained, kind: str, text: str) -> None:
+def test_the_scene_holds_the_numbers_of_python(scenes: Page, untrained: Untrained, kind: str, text: str) -> None:
     classifier = untrained(max_length=300, **KINDS[kind])
     traced, computed = trace_text(classifier, text), scene(scenes, classifier, text)
     n, lanes = len(traced.tokens), computed["lanes"]
@@ -197,7 +188,7 @@ def assert_true_of_attention(
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", [TEXTS[0], LONG], ids=["8", "300"])
-def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained, kind: str, text: str) -> None:
+def test_each_sentence_is_true_of_this_text(scenes: Page, untrained: Untrained, kind: str, text: str) -> None:
     classifier = untrained(max_length=300, **KINDS[kind])
     computed = scene(scenes, classifier, text)
     prediction, lanes, parts = (
@@ -238,11 +229,11 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
     assert parts["answer"]["text"] == f"{percent[0]}, then {percent[1]}."
 
 
-def shown(page: "Page") -> list[str]:
+def shown(page: Page) -> list[str]:
     return [number for _, number in bars(page)]
 
 
-def sentence(page: "Page") -> str:
+def sentence(page: Page) -> str:
     return page.locator(".machine-bar p").inner_text().strip()
 
 
@@ -363,7 +354,7 @@ def test_play_runs_to_the_end_and_can_be_paused(single: str, open_page: Open) ->
     assert page.locator(".machine-place").inner_text() == "8 / 8" and "Part by part" in play.inner_text()
 
 
-def test_reduced_motion_disables_all_transitions(browser: "Browser", single: str) -> None:
+def test_reduced_motion_disables_all_transitions(browser: Browser, single: str) -> None:
     durations = {}
     for motion in ("reduce", "no-preference"):
         page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
@@ -377,7 +368,7 @@ def test_reduced_motion_disables_all_transitions(browser: "Browser", single: str
     assert durations["reduce"] == 0 and durations["no-preference"] > 0
 
 
-def inside(page: "Page") -> list[str]:
+def inside(page: Page) -> list[str]:
     """Words, heads, names and bars that extend beyond the picture, focus ring included."""
     outside: list[str] = page.evaluate("""() => {
       const stage = document.querySelector(".machine-stage").getBoundingClientRect();

@@ -2,21 +2,19 @@
 
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page
 from scipy.sparse import csr_array, hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from tests.browser.conftest import page_with
 from txcls.data.datasets import examples_for
 from txcls.evaluation.linear import WORD
-from txcls.web.assemble import script
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 IN_THE_PAGE = """
 const result = (steps) => {
@@ -45,23 +43,17 @@ globalThis.fitSlowly = (texts, labels, C) => {
   return {nParts, longest, time: performance.now() - began, classes: texts.slice(0, 300).map(value)};
 };
 globalThis.plan = planOf;
-globalThis.ready = true;
 """
 DECAYS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 SEVERAL_SCRIPTS = ["Привет, мир! Привет", "猫が好き cats 2024", "สวัสดี hello", "naïve façade", "🙂🙂 ok", "a", "", " - "]
 
 
 @pytest.fixture(scope="module")
-def page(browser: "Browser") -> "Iterator[Page]":
+def page(browser: Browser) -> Iterator[Page]:
     """An empty page with the modules."""
-    page = browser.new_page()
-    page.set_content("<!doctype html>")
-    modules = ("optimizer", "probe", "baseline", "recipe")
-    content = script(*(f"playground/training/{module}" for module in modules)) + IN_THE_PAGE
-    page.add_script_tag(content=content, type="module")
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    modules = [f"playground/training/{module}" for module in ("optimizer", "probe", "baseline", "recipe")]
+    with page_with(browser, modules, IN_THE_PAGE) as page:
+        yield page
 
 
 def features_of(n: int, n_features: int, n_classes: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +84,7 @@ def objective(features: np.ndarray, labels: np.ndarray, weight: np.ndarray, bias
     return float(losses.sum() + decay / 2 * penalty)
 
 
-def choose(page: "Page", features: np.ndarray, labels: np.ndarray, n_classes: int) -> dict[str, Any]:
+def choose(page: Page, features: np.ndarray, labels: np.ndarray, n_classes: int) -> dict[str, Any]:
     """The page's probe, with five folds of every fifth row."""
     folds = np.arange(len(labels)) % 5
     arguments = [features.tolist(), labels.tolist(), n_classes, folds.tolist()]
@@ -105,7 +97,7 @@ def received(probe: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("n, n_classes", [(40, 3), (120, 5), (300, 10)])
-def test_the_probe_has_the_weights_of_scikit_learn(page: "Page", n: int, n_classes: int) -> None:
+def test_the_probe_has_the_weights_of_scikit_learn(page: Page, n: int, n_classes: int) -> None:
     features, labels = features_of(n, 24, n_classes, seed=n)
     chosen = choose(page, features, labels, n_classes)
     decay, (weight, bias) = chosen["decay"], received(chosen["probe"])
@@ -119,7 +111,7 @@ def test_the_probe_has_the_weights_of_scikit_learn(page: "Page", n: int, n_class
     )
 
 
-def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: "Page") -> None:
+def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: Page) -> None:
     features, labels = features_of(60, 8, 2, seed=1)
     features[:, 3] = 7.0
     weight, bias = received(choose(page, features, labels, 3)["probe"])
@@ -129,7 +121,7 @@ def test_a_constant_feature_and_a_class_without_rows_do_no_harm(page: "Page") ->
 
 
 def test_cross_validation_has_the_answers_of_probes_without_their_fold_and_the_decay_of_the_lowest_loss(
-    page: "Page",
+    page: Page,
 ) -> None:
     features, labels = features_of(200, 32, 3, seed=8)
     folds, losses = np.arange(200) % 5, dict.fromkeys(DECAYS, 0.0)
@@ -148,7 +140,7 @@ def test_cross_validation_has_the_answers_of_probes_without_their_fold_and_the_d
     assert min(DECAYS, key=losses.__getitem__) == chosen["decay"]
 
 
-def test_the_probe_of_500_rows_takes_little_time_and_lets_the_worker_answer(page: "Page") -> None:
+def test_the_probe_of_500_rows_takes_little_time_and_lets_the_worker_answer(page: Page) -> None:
     features, labels = features_of(500, 192, 10, seed=2)
     chosen = choose(page, features, labels, 10)
     assert chosen["nParts"] > 50
@@ -181,7 +173,7 @@ def sklearn_scores(texts: list[str], labels: list[int], others: list[str]) -> np
     return np.asarray(LinearSVC(C=1.0, tol=1e-8, max_iter=100_000).fit(seen, labels).decision_function(unseen))
 
 
-def test_the_linear_baseline_has_the_scores_of_scikit_learns_linear_svc(page: "Page") -> None:
+def test_the_linear_baseline_has_the_scores_of_scikit_learns_linear_svc(page: Page) -> None:
     texts, labels = rows_of(300)
     texts, labels, others = texts[:200], labels[:200], [*texts[200:], *SEVERAL_SCRIPTS]
     result = page.evaluate("([...given]) => scores(...given)", [texts, labels, 3, others])
@@ -190,7 +182,7 @@ def test_the_linear_baseline_has_the_scores_of_scikit_learns_linear_svc(page: "P
     assert result["classes"] == expected.argmax(1).tolist()
 
 
-def test_texts_of_other_scripts_and_two_classes_are_read_as_by_scikit_learn(page: "Page") -> None:
+def test_texts_of_other_scripts_and_two_classes_are_read_as_by_scikit_learn(page: Page) -> None:
     texts = [f"{text} {n}" for n in range(6) for text in SEVERAL_SCRIPTS if text.strip()]
     labels = [n % 2 for n in range(len(texts))]
     others = [text[::-1] for text in texts]
@@ -201,7 +193,7 @@ def test_texts_of_other_scripts_and_two_classes_are_read_as_by_scikit_learn(page
     np.testing.assert_allclose(scores[:, 0], -expected, atol=0.03)
 
 
-def test_the_baseline_of_many_rows_and_classes_takes_seconds_and_lets_the_worker_answer(page: "Page") -> None:
+def test_the_baseline_of_many_rows_and_classes_takes_seconds_and_lets_the_worker_answer(page: Page) -> None:
     rng = random.Random(0)
     words = ["".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(2, 8))) for _ in range(4000)]
     labels = [n % 60 for n in range(3000)]
@@ -214,6 +206,6 @@ def test_the_baseline_of_many_rows_and_classes_takes_seconds_and_lets_the_worker
 
 
 @pytest.mark.parametrize("start, least", [("encoder", 80), ("random", 160)])
-def test_the_plan_has_more_steps_for_more_rows_and_for_random_weights(page: "Page", start: str, least: int) -> None:
+def test_the_plan_has_more_steps_for_more_rows_and_for_random_weights(page: Page, start: str, least: int) -> None:
     steps = [page.evaluate("plan", {"n": n, "start": start})["steps"] for n in (1, 40, 500, 3000)]
     assert steps == sorted(steps) and steps[0] == least < steps[-1]

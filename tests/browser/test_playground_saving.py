@@ -9,24 +9,20 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Page, expect
 
 import txcls
-from tests.browser.conftest import PATIENCE_MS, Server
+from tests.browser.conftest import Server, page_with
 from tests.browser.visiting import visit
 from txcls.app.shell.server import encoder_address
 from txcls.checkpoint.load import load_checkpoint
-from txcls.web.assemble import script
 from txcls.web.encoder import browser_encoder, packed_encoder
-from txcls.web.playground import ENCODER_PART, export_playground, page_data
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+from txcls.web.playground import ENCODER_PART, page_data
 
 CLASSES = ["delivery", "account", "<img src=x onerror=alert(1)>"]
 TEXTS = [
@@ -34,7 +30,7 @@ TEXTS = [
     "I forgot my password; please reset it!",
     "Größe: 42 — naïve café 😀",
     "x",
-    "The 2nd order of <b>May 5</b> at www.example.com was late, and the customer service did not answer. " * 8,
+    "The 2nd order of <b>May 5</b> at www.example.com was late, and the customer service did not answer. " * 6,
 ]
 IN_THE_PAGE = """
 const send = (bytes) => {
@@ -91,7 +87,6 @@ globalThis.again = async (text, data) => {
   return send(pack({...saved, settings: {rate: 0.001, batch: 8, seed: 2}}, data.config, {}, {step: 8})[1]);
 };
 globalThis.loadEncoder = loadEncoder;
-globalThis.ready = true;
 """
 MODULES = ("playground/saving", "playground/own_page", "playground/encoder", "engine/classifier")
 
@@ -103,18 +98,15 @@ def data() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def modules(browser: "Browser") -> "Iterator[Page]":
+def modules(browser: Browser) -> Iterator[Page]:
     """An empty page with the encoder and the modules that save and load."""
-    page = browser.new_page()
-    page.set_content("<!doctype html>" + ENCODER_PART.format(base64.b64encode(packed_encoder()).decode()))
-    page.add_script_tag(content=script(*MODULES) + IN_THE_PAGE, type="module")
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    encoder = ENCODER_PART.format(base64.b64encode(packed_encoder()).decode())
+    with page_with(browser, MODULES, IN_THE_PAGE, content=encoder) as page:
+        yield page
 
 
 @pytest.fixture(scope="module")
-def archive(modules: "Page", data: dict[str, Any]) -> bytes:
+def archive(modules: Page, data: dict[str, Any]) -> bytes:
     """A model that the page has saved."""
     return base64.b64decode(modules.evaluate("(given) => packed(...given)", [data, CLASSES, 1]))
 
@@ -123,12 +115,18 @@ def sent(archive: bytes) -> str:
     return base64.b64encode(zlib.compress(archive, 1)).decode()
 
 
-def answers(modules: "Page", archive: bytes, data: dict[str, Any]) -> dict[str, Any]:
+def answers(modules: Page, archive: bytes, data: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = modules.evaluate("(given) => answers(...given)", [sent(archive), data, TEXTS])
     return found
 
 
-def test_weights_are_rounded_to_the_nearest_16_bit_float_as_by_numpy(modules: "Page") -> None:
+@pytest.fixture(scope="module")
+def opened(modules: Page, data: dict[str, Any], archive: bytes) -> dict[str, Any]:
+    """The saved model's settings and its answers, opened again in the page."""
+    return answers(modules, archive, data)
+
+
+def test_weights_are_rounded_to_the_nearest_16_bit_float_as_by_numpy(modules: Page) -> None:
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
     middles = (halves[:-1] + halves[1:]) / 2  # exact in 32 bits
     values = np.concatenate([halves, middles, np.nextafter(middles, 0), np.nextafter(middles, np.float32(np.inf))])
@@ -145,9 +143,8 @@ def test_weights_are_rounded_to_the_nearest_16_bit_float_as_by_numpy(modules: "P
 
 
 def test_a_saved_model_gives_the_same_answers_in_python_and_opened_again(
-    modules: "Page", data: dict[str, Any], archive: bytes, tmp_path: Path
+    modules: Page, data: dict[str, Any], archive: bytes, opened: dict[str, Any], tmp_path: Path
 ) -> None:
-    opened = answers(modules, archive, data)
     assert (opened["task"], opened["start"], opened["steps"], opened["classes"]) == ("own", "encoder", 7, CLASSES)
     assert opened["settings"] == {"rate": 0.0003, "batch": 32, "seed": 1}
     file = tmp_path / "model.zip"
@@ -165,10 +162,6 @@ def test_a_saved_model_gives_the_same_answers_in_python_and_opened_again(
     # Saved again, it is the same model: its weights are already rounded.
     resaved = base64.b64decode(modules.evaluate("(given) => again(...given)", [sent(archive), data]))
     np.testing.assert_array_equal(answers(modules, resaved, data)["probabilities"], opened["probabilities"])
-    # A page without the encoder opens it too.
-    np.testing.assert_array_equal(
-        answers(modules, archive, {**data, "encoder": None})["probabilities"], opened["probabilities"]
-    )
 
 
 def changed(archive: bytes, name: str, change: Callable[[bytes], bytes], method: int = zipfile.ZIP_STORED) -> bytes:
@@ -215,7 +208,7 @@ def size_changed(archive: bytes, offset: int, size: int) -> bytes:
     return archive[: entry + offset] + struct.pack("<I", size) + archive[entry + offset + 4 :]
 
 
-def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[str, Any]) -> None:
+def test_changed_files_are_refused_with_a_sentence(modules: Page, data: dict[str, Any]) -> None:
     good = base64.b64decode(modules.evaluate("(given) => packed(...given)", [data, CLASSES, 0]))
     assert answers(modules, good, data)["probabilities"][0] == pytest.approx([1 / 3] * 3)
     with zipfile.ZipFile(io.BytesIO(good)) as source:
@@ -279,23 +272,21 @@ def test_changed_files_are_refused_with_a_sentence(modules: "Page", data: dict[s
 
 
 def test_a_model_of_another_encoder_opens_in_every_page(
-    modules: "Page", data: dict[str, Any], archive: bytes, tmp_path: Path
+    modules: Page, data: dict[str, Any], archive: bytes, opened: dict[str, Any], tmp_path: Path
 ) -> None:
     """The file has its encoder's vocabulary and sizes: a page with another encoder, or with none, reads it as it is."""
     unknowing = {**data, "pretrained": None, "encoder": None}
-    np.testing.assert_array_equal(
-        answers(modules, archive, unknowing)["probabilities"], answers(modules, archive, data)["probabilities"]
-    )
+    np.testing.assert_array_equal(answers(modules, archive, unknowing)["probabilities"], opened["probabilities"])
     smaller = {"n_layers": 2, "d_ff": 64, "n_heads": 2, "positions": "learned", "activation": "relu"}
     file = tmp_path / "other.zip"
     file.write_bytes(
         base64.b64decode(modules.evaluate("(given) => packedFrom(...given)", [data, CLASSES, smaller, 11_000]))
     )
-    opened = answers(modules, file.read_bytes(), unknowing)
-    assert opened["measured"] == {"accuracy": 0.8, "n": 40, "nTrained": 40}
+    other = answers(modules, file.read_bytes(), unknowing)
+    assert other["measured"] == {"accuracy": 0.8, "n": 40, "nTrained": 40}
     classifier = txcls.load(file)
     assert classifier.checkpoint.config.model.n_layers == 2 and classifier.checkpoint.tokenizer.vocab_size == 11_000
-    np.testing.assert_allclose(opened["probabilities"], classifier.probabilities(TEXTS, precision="float32"), atol=1e-5)
+    np.testing.assert_allclose(other["probabilities"], classifier.probabilities(TEXTS, precision="float32"), atol=1e-5)
 
 
 LONG_NAMES = "its labels.json would have more than 0.2 MB, because of very long words or class names."
@@ -307,14 +298,14 @@ LONG_NAMES = "its labels.json would have more than 0.2 MB, because of very long 
     ids=["long", "half"],
 )
 def test_what_could_not_be_opened_again_is_not_saved(
-    modules: "Page", data: dict[str, Any], other: str, problem: str
+    modules: Page, data: dict[str, Any], other: str, problem: str
 ) -> None:
     sent_classes = json.dumps(["a", other])  # a lone surrogate cannot be sent as it is
     refused = modules.evaluate("([text, data]) => refusedToPack(JSON.parse(text), data)", [sent_classes, data])
     assert refused == f"This model cannot be saved: {problem}"
 
 
-def test_the_encoder_in_the_browser_is_the_shipped_one(modules: "Page", data: dict[str, Any]) -> None:
+def test_the_encoder_in_the_browser_is_the_shipped_one(modules: Page, data: dict[str, Any]) -> None:
     encoder = browser_encoder()
     assert encoder is not None
     checkpoint = load_checkpoint("encoder")
@@ -339,16 +330,12 @@ def test_the_encoder_in_the_browser_is_the_shipped_one(modules: "Page", data: di
     assert found["nTokens"] == checkpoint.tokenizer.vocab_size
 
 
-def test_a_page_without_the_encoder_says_how_to_get_it(browser: "Browser") -> None:
-    page = browser.new_page()
-    page.set_content("<!doctype html>")
-    page.add_script_tag(content=script("playground/encoder") + "globalThis.loadEncoder = loadEncoder;", type="module")
-    page.wait_for_function("typeof globalThis.loadEncoder === 'function'")
-    failure = "(data) => loadEncoder(data).then(() => '', (error) => error.message)"
-    assert "python -m txcls export playground --encoder" in page.evaluate(failure, {"encoder": None})
-    unreachable = {"encoder": {"address": "http://127.0.0.1:9/x", "bytes": 10}}
-    assert "Check the connection and try again" in page.evaluate(failure, unreachable)
-    page.close()
+def test_a_page_without_the_encoder_says_how_to_get_it(browser: Browser) -> None:
+    with page_with(browser, ["playground/encoder"], "globalThis.loadEncoder = loadEncoder;") as page:
+        failure = "(data) => loadEncoder(data).then(() => '', (error) => error.message)"
+        assert "python -m txcls export playground --encoder" in page.evaluate(failure, {"encoder": None})
+        unreachable = {"encoder": {"address": "http://127.0.0.1:9/x", "bytes": 10}}
+        assert "Check the connection and try again" in page.evaluate(failure, unreachable)
 
 
 TABLE = "message\ttopic\n" + "".join(
@@ -356,69 +343,10 @@ TABLE = "message\ttopic\n" + "".join(
     for n in range(12)
     for text, label in ((f"my parcel {n} is late again", "delivery"), (f"please reset my password {n}", "account"))
 )
-SENTENCE = "the parcel hasn't come; is it lost?"
-
-
-def saved_as(page: "Page", button: str, file: Path) -> Path:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button, exact=True).click()
-    download.value.save_as(file)
-    return file
-
-
-def shown_probabilities(page: "Page") -> dict[str, float]:
-    """The probability of each class for the sentence, as shown."""
-    page.locator("#text").fill(SENTENCE)
-    tokens = page.locator(".machine-stage")
-    expect(tokens).to_contain_text("parcel")
-    expect(tokens).to_contain_text("lost")
-    page.wait_for_timeout(1000)  # bars move to their values
-    names = page.locator(".machine-bars .name").all_inner_texts()
-    numbers = page.locator(".machine-bars .number").all_inner_texts()
-    return {name: float(re.sub(r"[^\d.]", "", number)) / 100 for name, number in zip(names, numbers, strict=True)}
-
-
-def hashes(page: str) -> list[str]:
-    return re.findall(r"sha256-[\w+/=]+", page[:3000])
-
-
-def test_a_model_of_an_own_table_is_kept_as_a_zip_and_as_a_page_that_gives_the_same_answers(
-    offline: "Page", tmp_path: Path
-) -> None:
-    exported = export_playground(tmp_path / "page", encoder=True)
-    offline.goto(exported.as_uri())
-    offline.locator("#table").fill(TABLE)
-    offline.locator("#table").blur()
-    expect(offline.locator("#own")).to_be_visible()
-    offline.get_by_role("button", name="▶ Train", exact=True).click()
-    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 8")
-    offline.get_by_role("button", name="❚❚ Pause").click()
-    before = shown_probabilities(offline)
-    classifier = txcls.load(saved_as(offline, "Save model", tmp_path / "model.zip"))
-    assert classifier.classes == ("account", "delivery")
-    expected = classifier(SENTENCE).probabilities
-    assert before == pytest.approx(expected, abs=0.01), "16-bit weights hardly change it"
-
-    kept = saved_as(offline, "Save as a page", tmp_path / "kept.html")
-    content, original = kept.read_text("utf-8"), exported.read_text("utf-8")
-    assert hashes(content) == hashes(original) != []
-    part = re.search(r'\n<script type="text/plain" id="saved-model" data-sentence="[^"]*">[\w+/=]*</script>', content)
-    assert part and content.replace(part[0], "") == original, "only the model was added"
-
-    for number in range(2):  # the saved page, and a page saved from it
-        offline.goto("about:blank")
-        offline.goto(kept.as_uri())
-        expect(offline.locator("#problem")).to_contain_text("account", timeout=PATIENCE_MS)
-        assert shown_probabilities(offline) == pytest.approx(expected, abs=0.0006)  # percentages with one decimal
-        kept = saved_as(offline, "Save as a page", tmp_path / f"again {number}.html")
-        model = re.search(r'id="saved-model"[^>]*>([\w+/=]*)<', kept.read_text("utf-8"))
-        assert model
-        (tmp_path / "again.zip").write_bytes(base64.b64decode(model[1]))
-        assert txcls.load(tmp_path / "again.zip")(SENTENCE).probabilities == expected
 
 
 def test_in_the_app_the_encoder_is_fetched_by_the_app_and_a_page_is_kept_from_the_frame(
-    page: "Page", server: Server, offline: "Page", tmp_path: Path
+    page: Page, server: Server, offline: Page, tmp_path: Path
 ) -> None:
     requests: list[str] = []
     page.on("request", lambda request: requests.append(urlsplit(request.url).path))
@@ -440,5 +368,5 @@ def test_in_the_app_the_encoder_is_fetched_by_the_app_and_a_page_is_kept_from_th
     assert data and json.loads(data[1])["encoder"] is None, "a file cannot fetch it"
     offline.goto((tmp_path / "kept.html").as_uri())
     expect(offline.locator("#problem")).to_contain_text("account")
-    assert sum(shown_probabilities(offline).values()) == pytest.approx(1, abs=0.002)
+    expect(offline.locator(".machine-bars .number")).to_have_count(2)
     assert download.value.suggested_filename == "playground-own.html"

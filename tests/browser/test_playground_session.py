@@ -1,20 +1,18 @@
 """The workers that train on a visitor's table, with a small model in place of the encoder, in a real Chromium."""
 
+import json
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
+from tests.browser.conftest import page_with
 from txcls.web.assemble import script
 from txcls.web.playground import page_data
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
 IN_THE_PAGE = """
-const tables = JSON.parse(document.getElementById("data").textContent).tables;
-const source = document.getElementById("worker").textContent;
 const workerAddress = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
 const config = {d_model: 16, n_heads: 2, n_layers: 2, d_embedding: null, d_ff: 24, max_length: 12,
   positions: "sinusoidal", scale_embeddings: true, causal: false, pooling: "mean", norm: "pre", activation: "gelu"};
@@ -41,31 +39,17 @@ globalThis.withWeightsOfSession = async (text) => {
   const classifier = Classifier.of(description, prepared.tokenizer, model);
   return classifier.read(text).ranked[0];
 };
-globalThis.ready = true;
 """
 WORDS = ["lamp", "river", "stone", "key", "door", "cloud", "table", "glass", "paper", "queen"]
 
 
 @pytest.fixture(scope="module")
-def engine(browser: "Browser") -> "Iterator[Page]":
+def engine(browser: Browser) -> Iterator[Page]:
     """A page with the session's modules and the worker's source."""
-    page = browser.new_page()
-    data = page_data(None, None)
-    page.set_content(
-        "<!doctype html><script type='application/json' id='data'></script>"
-        "<script type='text/plain' id='worker'></script>"
-    )
-    for name, content in (("data", data), ("worker", script("playground/worker"))):
-        page.evaluate(
-            "([name, content]) => { document.getElementById(name).textContent = "
-            "typeof content === 'string' ? content : JSON.stringify(content) }",
-            [name, content],
-        )
     modules = ("playground/session", "playground/data", "playground/training/optimizer", "engine/classifier")
-    page.add_script_tag(content=script(*modules) + IN_THE_PAGE, type="module")
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    given = {"tables": page_data(None, None)["tables"], "source": script("playground/worker")}
+    with page_with(browser, modules, IN_THE_PAGE, before=f"Object.assign(globalThis, {json.dumps(given)})") as page:
+        yield page
 
 
 def red_or_blue(n: int, *, noise: bool = False) -> list[dict[str, Any]]:
@@ -80,12 +64,12 @@ def red_or_blue(n: int, *, noise: bool = False) -> list[dict[str, Any]]:
     return rows
 
 
-def begin(engine: "Page", rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+def begin(engine: Page, rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
     result: dict[str, Any] = engine.evaluate("([rows, options]) => begin(rows, options)", [rows, options])
     return result
 
 
-def finish(engine: "Page") -> dict[str, Any]:
+def finish(engine: Page) -> dict[str, Any]:
     """Train to the end, and return the last report."""
     engine.evaluate("session.play()")
     engine.wait_for_function("isDone()", timeout=120_000)
@@ -98,7 +82,7 @@ def in_folds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "part": n % 5} for n, row in enumerate(rows)]
 
 
-def test_every_row_is_predicted_once_by_a_model_that_has_not_seen_it(engine: "Page") -> None:
+def test_every_row_is_predicted_once_by_a_model_that_has_not_seen_it(engine: Page) -> None:
     """Each text has a word of its own and a random label: only a model that has seen the row can know it."""
     begin(engine, in_folds(red_or_blue(60, noise=True)))
     run = finish(engine)["runs"][0]
@@ -114,7 +98,7 @@ def test_every_row_is_predicted_once_by_a_model_that_has_not_seen_it(engine: "Pa
         assert read["scene"]["ranked"][0]["index"] == answer, "the picture is of the model that was measured"
 
 
-def test_a_table_is_learned_and_all_answers_agree(engine: "Page") -> None:
+def test_a_table_is_learned_and_all_answers_agree(engine: Page) -> None:
     facts = begin(engine, in_folds([*red_or_blue(50), {"text": "", "label": "red"}]), twin=True)
     assert facts == {"nRows": 50, "nParts": 5, "nTruncated": 0, "nWordless": 1, "classes": ["blue", "red"]}
     report = finish(engine)
@@ -134,7 +118,7 @@ def test_a_table_is_learned_and_all_answers_agree(engine: "Page") -> None:
     assert engine.evaluate("session.classify(['', 'red'])")[0] is None
 
 
-def test_heads_off_change_the_sentence_and_the_accuracy(engine: "Page") -> None:
+def test_heads_off_change_the_sentence_and_the_accuracy(engine: Page) -> None:
     begin(engine, in_folds(red_or_blue(50)))
     finish(engine)
     heads = [f"{layer}.{head}" for layer in (1, 2) for head in (1, 2)]
@@ -146,7 +130,7 @@ def test_heads_off_change_the_sentence_and_the_accuracy(engine: "Page") -> None:
     assert without["loss"] != engine.evaluate("reports.at(-1).runs[0].evaluated.loss")
 
 
-def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Page") -> None:
+def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: Page) -> None:
     begin(engine, in_folds(red_or_blue(150)))
     engine.evaluate("session.pace(200)")  # a step takes at least that long: the 80 steps outlast the reading
     engine.evaluate("session.play()")
@@ -165,7 +149,7 @@ def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: "Pag
     assert finish(engine)["runs"][0]["steps"] > steps
 
 
-def test_one_step_and_train_take_the_same_way(engine: "Page") -> None:
+def test_one_step_and_train_take_the_same_way(engine: Page) -> None:
     rows = in_folds(red_or_blue(40))
     begin(engine, rows, twin=True)
     engine.evaluate("session.step()")
@@ -179,7 +163,7 @@ def test_one_step_and_train_take_the_same_way(engine: "Page") -> None:
         assert one["evaluated"] == other["evaluated"] and one["preferred"] == other["preferred"]
 
 
-def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page") -> None:
+def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: Page) -> None:
     begin(engine, [{**row, "part": 0 if n < 60 else -1} for n, row in enumerate(red_or_blue(700))])
     engine.evaluate(
         """() => {
@@ -207,7 +191,7 @@ def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: "Page"
     assert {run["stage"] for run in left} >= {"training", "checking", "done"} and left[-1]["remaining"] == 0
 
 
-def test_a_generated_task_goes_on_until_it_is_paused(engine: "Page") -> None:
+def test_a_generated_task_goes_on_until_it_is_paused(engine: Page) -> None:
     rows = [{**row, "part": 0 if n < 20 else -1} for n, row in enumerate(red_or_blue(100))]
     begin(engine, rows, isPlanned=False, isPretrained=False)
     engine.wait_for_function("reports.at(-1)?.baseline")
@@ -220,15 +204,11 @@ def test_a_generated_task_goes_on_until_it_is_paused(engine: "Page") -> None:
     assert engine.evaluate("reports.at(-1).runs[0].evaluated.accuracy") > 0.8
 
 
-def test_the_encoder_is_refused_without_simd(browser: "Browser") -> None:
-    page = browser.new_page()
-    page.add_init_script("delete globalThis.WebAssembly")
-    page.goto("about:blank")
-    page.add_script_tag(content=script("playground/session") + "globalThis.api = {Session};", type="module")
-    page.wait_for_function("globalThis.api")
-    message = page.evaluate(
-        "(() => { try { new api.Session({starts: [{isPretrained: true}]}, {}); }"
-        " catch (error) { return error.message; } })()"
-    )
-    assert "SIMD" in message
-    page.close()
+def test_the_encoder_is_refused_without_simd(browser: Browser) -> None:
+    code, before = "globalThis.api = {Session};", "delete globalThis.WebAssembly"
+    with page_with(browser, ["playground/session"], code, before=before) as page:
+        message = page.evaluate(
+            "(() => { try { new api.Session({starts: [{isPretrained: true}]}, {}); }"
+            " catch (error) { return error.message; } })()"
+        )
+        assert "SIMD" in message

@@ -12,22 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openpyxl
 import pytest
+from playwright.sync_api import Browser, Page
 
+from tests.browser.conftest import page_with
 from tests.browser.workbooks import cell, packed, row, sheet, workbook
 from tests.data.spellings import OWN_CLASSES, SPELLINGS
 from txcls.data.labels import label_name
 from txcls.data.splits import first_copies, near_copies
 from txcls.data.table import Table
-from txcls.web.assemble import script
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-MODULES = ("read", "columns", "examples", "labels", "splits", "write")
+MODULES = [f"playground/table/{name}" for name in ("read", "columns", "examples", "labels", "splits", "write")]
+MODULES += ["playground/training/optimizer"]
 IN_THE_PAGE = """
 const sourceOf = (name, data) =>
   name === null ? data : new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name);
@@ -48,7 +47,6 @@ globalThis.examples = async (name, data, {columns = null, merges = [], isChecked
   }
 };
 Object.assign(globalThis, {foldsOf, randomNumbers, readTable, toCsv, variantsOf, withColumns});
-globalThis.ready = true;
 """
 THINGS = ["router", "printer", "screen", "cable", "laptop", "charger", "keyboard", "scanner"]
 PLACES = ["in the office", "near the kitchen", "on the second floor", "at the desk by the window"]
@@ -60,15 +58,10 @@ ENDS = {
 
 
 @pytest.fixture(scope="module")
-def page(browser: "Browser") -> "Iterator[Page]":
+def page(browser: Browser) -> Iterator[Page]:
     """An empty page with the modules that read tables."""
-    page = browser.new_page()
-    page.set_content("<!doctype html>")
-    modules = [f"playground/table/{name}" for name in MODULES]
-    page.add_script_tag(content=script(*modules, "playground/training/optimizer") + IN_THE_PAGE, type="module")
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    with page_with(browser, MODULES, IN_THE_PAGE) as page:
+        yield page
 
 
 def messages(n: int, seed: int = 0) -> list[tuple[str, str]]:
@@ -85,19 +78,19 @@ def sent(data: bytes | str) -> str:
     return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
 
 
-def read(page: "Page", data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
+def read(page: Page, data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
     """The table in a file, with its columns, or the sentence in `refused`."""
     result: dict[str, Any] = page.evaluate("([name, data, options]) => read(name, data, options)",
                                            [name, sent(data), options])  # fmt: skip
     return result
 
 
-def paste(page: "Page", text: str, **options: Any) -> dict[str, Any]:
+def paste(page: Page, text: str, **options: Any) -> dict[str, Any]:
     result: dict[str, Any] = page.evaluate("([text, options]) => read(null, text, options)", [text, options])
     return result
 
 
-def examples(page: "Page", data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
+def examples(page: Page, data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
     """The rows to train on, and those to classify, or the sentence in `refused`."""
     result: dict[str, Any] = page.evaluate("([name, data, options]) => examples(name, data, options)",
                                            [name, sent(data), options])  # fmt: skip
@@ -155,7 +148,7 @@ AWKWARD = [
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
 def test_delimited_text_is_read_as_in_python(
-    page: "Page", tmp_path: Path, delimiter: str, end: str, encoding: str
+    page: Page, tmp_path: Path, delimiter: str, end: str, encoding: str
 ) -> None:
     data = as_csv(AWKWARD, delimiter, end).encode(encoding)
     if encoding == "utf-16-be":
@@ -170,7 +163,7 @@ def test_delimited_text_is_read_as_in_python(
     assert any("UTF-16" in note for note in result["notes"]) == ("16" in encoding)
 
 
-def test_random_cells_are_read_as_they_were_written(page: "Page") -> None:
+def test_random_cells_are_read_as_they_were_written(page: Page) -> None:
     for seed in range(150):
         rng = random.Random(seed)
         width = rng.randint(2, 5)
@@ -182,7 +175,7 @@ def test_random_cells_are_read_as_they_were_written(page: "Page") -> None:
         assert (result["headings"], result["rows"]) == (names, rows), seed
 
 
-def test_text_that_is_not_unicode_is_windows_1252(page: "Page") -> None:
+def test_text_that_is_not_unicode_is_windows_1252(page: Page) -> None:
     rows = [("Kommentar", "Thema"), *((f"Gruß aus Köln für 5 € ({n})", "Lob" if n % 2 else "Tadel") for n in range(8))]
     result = read(page, as_csv(rows, ";").encode("cp1252"))
     assert pairs(result) == rows[1:]
@@ -201,14 +194,14 @@ def test_text_that_is_not_unicode_is_windows_1252(page: "Page") -> None:
         ('text,label\n"a ""quoted"" text",x\n"unclosed, text,y\nlast,x\n', 3),
     ],
 )
-def test_pasted_tables_have_all_their_rows(page: "Page", text: str, expected: int) -> None:
+def test_pasted_tables_have_all_their_rows(page: Page, text: str, expected: int) -> None:
     result = paste(page, text)
     assert len(result["rows"]) == expected
     assert {len(cells) for cells in result["rows"]} == {2}
     assert result["text"] == 0
 
 
-def test_a_row_without_a_label_is_one_to_classify(page: "Page") -> None:
+def test_a_row_without_a_label_is_one_to_classify(page: Page) -> None:
     missing = ("", "?", "-", "n/a", "NULL", "NaN", "#N/A")
     rows = [*messages(12), *((text, label) for (text, _), label in zip(messages(7, seed=5), missing, strict=True))]
     result = examples(page, as_csv([("text", "label"), *rows]))
@@ -222,7 +215,7 @@ def test_a_row_without_a_label_is_one_to_classify(page: "Page") -> None:
     )
 
 
-def test_none_is_a_class_unless_other_labels_are_clearly_missing(page: "Page") -> None:
+def test_none_is_a_class_unless_other_labels_are_clearly_missing(page: Page) -> None:
     rows = [(f"message number {n} of many", ("none", "insult", "+", "-")[n % 4]) for n in range(16)]
     for first, expected in (("none", {"none": 4, "insult": 4, "+": 4, "-": 4}), ("?", {"insult": 4, "+": 4, "-": 4})):
         rows[0] = (rows[0][0], first)
@@ -230,14 +223,14 @@ def test_none_is_a_class_unless_other_labels_are_clearly_missing(page: "Page") -
         assert Counter(one["label"] for one in result["labelled"]) == expected
 
 
-def test_labels_are_named_as_in_python(page: "Page") -> None:
+def test_labels_are_named_as_in_python(page: Page) -> None:
     labels = ["1.0", "1", "-2.00", "TRUE", "true", "2024-05-01 00:00:00", " a  b ", "1.5", "007"]
     rows = [(f"message number {n} of many", label) for n, label in enumerate(labels)]
     result = examples(page, as_csv([("text", "label"), *rows]), columns={"text": 0, "label": 1})
     assert [one["label"] for one in result["labelled"]] == [" ".join(label_name(label).split()) for label in labels]
 
 
-def test_titles_above_the_names_and_repeated_names_are_left_out(page: "Page") -> None:
+def test_titles_above_the_names_and_repeated_names_are_left_out(page: Page) -> None:
     head = ("message", "kind")
     body = messages(24)
     rows = [("Export of 3 May",), (), head, *body[:8], head, *body[8:16], head, *body[16:]]
@@ -250,14 +243,14 @@ def test_titles_above_the_names_and_repeated_names_are_left_out(page: "Page") ->
     ]
 
 
-def test_missing_and_repeated_names_become_different_names(page: "Page") -> None:
+def test_missing_and_repeated_names_become_different_names(page: Page) -> None:
     body = [(n, f"text {n}", "ab"[n % 2], n, "") for n in range(8)]
     result = read(page, as_csv([("", "text", "label", "text", ""), *body]))
     assert result["headings"] == ["column 1", "text", "label", "text (2)"]
     assert "Several columns are named “text”; a number was added to the names." in result["notes"]
 
 
-def test_texts_may_contain_the_delimiter_without_quotes(page: "Page") -> None:
+def test_texts_may_contain_the_delimiter_without_quotes(page: Page) -> None:
     rows = [(text.replace(" (", ", ("), label) for text, label in messages(20)]
     result = paste(page, "".join(f"{text},{label}\n" for text, label in [("text", "label"), *rows]))
     assert pairs(result) == rows
@@ -278,14 +271,14 @@ def forms_of_json(rows: list[tuple[str, str]]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("form", forms_of_json([]))
-def test_forms_of_json_are_read(page: "Page", form: str) -> None:
+def test_forms_of_json_are_read(page: Page, form: str) -> None:
     result = read(page, json.dumps(forms_of_json(messages(12))[form]), "table.json")
     assert result["headings"] == ["text", "label"]
     assert pairs(result) == messages(12)
 
 
 @pytest.mark.parametrize("is_list", [False, True])
-def test_json_may_have_texts_inside_objects(page: "Page", is_list: bool) -> None:
+def test_json_may_have_texts_inside_objects(page: Page, is_list: bool) -> None:
     items = [
         {"id": 10**17 + n, "ticket": {"subject": text[:9], "body": text}, "meta": {"queue": label, "tags": ["x", "y"]}}
         for n, (text, label) in enumerate(messages(20))
@@ -297,13 +290,13 @@ def test_json_may_have_texts_inside_objects(page: "Page", is_list: bool) -> None
     assert result["rows"][0][4] == "x; y"
 
 
-def test_broken_json_is_answered_with_its_line(page: "Page") -> None:
+def test_broken_json_is_answered_with_its_line(page: Page) -> None:
     lines = [*(json.dumps({"text": text, "label": label}) for text, label in messages(5)), '{"text": oops}']
     assert read(page, "\n".join(lines), "x.jsonl")["refused"].startswith("Line 6 is not valid JSON:")
     assert "is not valid JSON" in read(page, '[{"text": "a"', "x.json")["refused"]
 
 
-def test_fasttext_is_read(page: "Page") -> None:
+def test_fasttext_is_read(page: Page) -> None:
     lines = [f"__label__{label} {text}" for text, label in messages(12)]
     result = read(page, "\n".join(["__label__a __label__b both", *lines]), "x.txt")
     assert result["headings"] == ["label", "text"]
@@ -311,7 +304,7 @@ def test_fasttext_is_read(page: "Page") -> None:
 
 
 @pytest.mark.parametrize("text", ["Hello, my parcel is late\nThe app crashes, again\nNo comma here", "Only one text"])
-def test_lines_without_columns_are_texts_to_classify(page: "Page", text: str) -> None:
+def test_lines_without_columns_are_texts_to_classify(page: Page, text: str) -> None:
     result = paste(page, text, isToClassify=True)
     assert [cells for [cells] in result["rows"]] == text.split("\n")
     assert result["headings"] is None and result["label"] is None
@@ -321,7 +314,7 @@ def test_lines_without_columns_are_texts_to_classify(page: "Page", text: str) ->
 # Workbooks
 
 
-def test_a_workbook_is_read_as_in_python(page: "Page", tmp_path: Path) -> None:
+def test_a_workbook_is_read_as_in_python(page: Page, tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     active = book.active
     active.append(["text", "label", "when", "day", "n", "share", "ok", "escaped"])
@@ -360,7 +353,7 @@ def test_a_workbook_is_read_as_in_python(page: "Page", tmp_path: Path) -> None:
     ],
 )
 def test_numbers_with_a_format_of_dates_are_dates(
-    page: "Page", serial: float, style: int, is_1904: bool, expected: str
+    page: Page, serial: float, style: int, is_1904: bool, expected: str
 ) -> None:
     formats = [0, 14, 22, 164, 165, 166]
     codes = {164: '#,##0.00 "Symphony"\\d', 165: "[h]:mm", 166: "[$-407]d. mmmm yyyy;@"}
@@ -369,7 +362,7 @@ def test_numbers_with_a_format_of_dates_are_dates(
     assert {cells[1] for cells in result["rows"]} == {expected}
 
 
-def test_all_kinds_of_strings_are_read(page: "Page") -> None:
+def test_all_kinds_of_strings_are_read(page: Page) -> None:
     rich = "<si><r><rPr><b/></rPr><t>bold </t></r><r><t>and plain</t></r><rPh><t>pho</t></rPh></si>"
     strings = [
         "<si><t>text</t></si>",
@@ -394,7 +387,7 @@ def test_all_kinds_of_strings_are_read(page: "Page") -> None:
     ]  # fmt: skip
 
 
-def test_merged_cells_label_every_row_of_their_block(page: "Page") -> None:
+def test_merged_cells_label_every_row_of_their_block(page: Page) -> None:
     texts, kinds = messages(30), ("fault", "order", "thanks")
     body = [(kinds[n // 10] if n % 10 == 0 else None, text, n) for n, (text, _) in enumerate(texts)]
     book, active = with_rows([("Messages of May", None, None), ("kind", "message", "n"), *body])
@@ -405,7 +398,7 @@ def test_merged_cells_label_every_row_of_their_block(page: "Page") -> None:
     assert result["notes"] == ["Row 1 is a title (“Messages of May”); the column names are in row 2."]
 
 
-def test_the_first_visible_sheet_with_a_table_is_read(page: "Page") -> None:
+def test_the_first_visible_sheet_with_a_table_is_read(page: Page) -> None:
     book, cover = with_rows([["Survey"], ["Contact: someone@example.com"]])
     cover.title = "Cover"
     for name, n, state in (("Old", 60, "hidden"), ("Messages", 20, "visible"), ("More", 30, "visible")):
@@ -420,7 +413,7 @@ def test_the_first_visible_sheet_with_a_table_is_read(page: "Page") -> None:
     ]
 
 
-def test_hidden_rows_are_left_out_with_their_number(page: "Page") -> None:
+def test_hidden_rows_are_left_out_with_their_number(page: Page) -> None:
     book, active = with_rows([("message", "kind"), *messages(20)])
     for n in range(4, 22, 4):
         active.row_dimensions[n].hidden = True
@@ -429,7 +422,7 @@ def test_hidden_rows_are_left_out_with_their_number(page: "Page") -> None:
     assert result["notes"] == ["5 hidden rows of the sheet were left out."]
 
 
-def test_formulas_without_values_are_answered_with_what_to_do(page: "Page") -> None:
+def test_formulas_without_values_are_answered_with_what_to_do(page: Page) -> None:
     body = [(text, f'=IF(1=1,"{label}","")', f"={n}+1") for n, (text, label) in enumerate(messages(20))]
     book, active = with_rows([("message", "kind", "number"), *body])
     never = "20 formulas in “{}” were never calculated and have no values. {}pen the file in a spreadsheet program and "
@@ -441,7 +434,7 @@ def test_formulas_without_values_are_answered_with_what_to_do(page: "Page") -> N
     assert result["notes"] == [never.format("number", "To use them: o") + "save it."]
 
 
-def test_the_workbook_is_found_through_its_relations(page: "Page") -> None:
+def test_the_workbook_is_found_through_its_relations(page: Page) -> None:
     body = sheet([row(n, *one) for n, one in enumerate([("text", "label"), *messages(8)], start=1)])
     data = workbook(
         [], path="book/main.xml", sheet_path="/pages/first.xml", parts={"pages/first.xml": body.encode("utf-16")}
@@ -466,7 +459,7 @@ OTHER_FILES = {
 
 
 @pytest.mark.parametrize("kind", OTHER_FILES)
-def test_other_files_are_answered_with_what_came_and_what_to_do(page: "Page", kind: str) -> None:
+def test_other_files_are_answered_with_what_came_and_what_to_do(page: Page, kind: str) -> None:
     refused = read(page, OTHER_FILES[kind], "table.xls")["refused"]
     assert refused.startswith(f"This is {kind}")
     assert "Expected a table as .xlsx, .csv, .tsv, .txt or .jsonl." in refused
@@ -483,7 +476,7 @@ def test_other_files_are_answered_with_what_came_and_what_to_do(page: "Page", ki
         ("comentário", "classe"), ("mensagem", "rótulo"), ("utterance", "intent"), ("Titel", "Rubrik"), ("a", "b"),
     ],
 )  # fmt: skip
-def test_columns_are_guessed_from_names_and_contents(page: "Page", names: tuple[str, str]) -> None:
+def test_columns_are_guessed_from_names_and_contents(page: Page, names: tuple[str, str]) -> None:
     rng = random.Random(0)
     rows = [("id", "date", names[1], "source", "price", names[0], "constant")]
     rows += [
@@ -494,7 +487,7 @@ def test_columns_are_guessed_from_names_and_contents(page: "Page", names: tuple[
     assert (result["text"], result["label"]) == (5, 2)
 
 
-def test_the_columns_that_predict_each_other_are_texts_and_labels(page: "Page") -> None:
+def test_the_columns_that_predict_each_other_are_texts_and_labels(page: Page) -> None:
     rng = random.Random(1)
     rows = [("a", "b", "c"), *((text, rng.choice(("app", "web")), label if rng.random() < 0.7 else "other")
                                for text, label in messages(300))]  # fmt: skip
@@ -512,14 +505,14 @@ def test_the_columns_that_predict_each_other_are_texts_and_labels(page: "Page") 
         [f"2024-01-{n % 28 + 1:02}" for n in range(40)], [f"person{n}@example.com" for n in range(40)],
     ],
 )  # fmt: skip
-def test_ids_dates_numbers_and_constants_are_neither_texts_nor_labels(page: "Page", column: list[str]) -> None:
+def test_ids_dates_numbers_and_constants_are_neither_texts_nor_labels(page: Page, column: list[str]) -> None:
     rows = [("x", "y"), *zip(column, (text for text, _ in messages(40)), strict=True)]
     result = read(page, as_csv(rows))
     assert (result["text"], result["label"]) == (1, None)
     assert result["problem"]
 
 
-def test_html_is_read_as_its_visible_text(page: "Page") -> None:
+def test_html_is_read_as_its_visible_text(page: Page) -> None:
     html = (
         "<html><head><title>T</title><style>p {{color: red}}</style></head><body><p>{} &amp; caf&eacute;</p>"
         "<script>alert(1)</script><!-- <p>no</p> --><div>3 &lt; 4&nbsp;&#8364;<br>end</div></body></html>"
@@ -542,7 +535,7 @@ REASONS = {f"only {' and '.join(kinds)} differ." for n in (1, 2, 3) for kinds in
 }
 
 
-def variants(page: "Page", counts: Mapping[str, int]) -> list[tuple[dict[str, int], str]]:
+def variants(page: Page, counts: Mapping[str, int]) -> list[tuple[dict[str, int], str]]:
     labels = [label for label, n in counts.items() for _ in range(n)]
     proposals = page.evaluate("(labels) => variantsOf(labels)", labels)
     for proposal in proposals:
@@ -552,17 +545,17 @@ def variants(page: "Page", counts: Mapping[str, int]) -> list[tuple[dict[str, in
 
 @pytest.mark.parametrize("counts, expected", SPELLINGS)
 def test_spellings_of_a_class_are_proposed_for_merging(
-    page: "Page", counts: Mapping[str, int], expected: list[tuple[dict[str, int], str]]
+    page: Page, counts: Mapping[str, int], expected: list[tuple[dict[str, int], str]]
 ) -> None:
     assert variants(page, counts) == expected
 
 
 @pytest.mark.parametrize("counts", OWN_CLASSES)
-def test_classes_of_their_own_are_not_proposed(page: "Page", counts: Mapping[str, int]) -> None:
+def test_classes_of_their_own_are_not_proposed(page: Page, counts: Mapping[str, int]) -> None:
     assert variants(page, counts) == []
 
 
-def test_merged_labels_are_those_of_the_examples(page: "Page") -> None:
+def test_merged_labels_are_those_of_the_examples(page: Page) -> None:
     rows = [(text, label.upper() if n % 3 else label) for n, (text, label) in enumerate(messages(30))]
     merges = [[label.upper(), label] for label in ENDS]
     result = examples(page, as_csv([("text", "label"), *rows]), merges=merges)
@@ -584,7 +577,7 @@ def test_merged_labels_are_those_of_the_examples(page: "Page") -> None:
     ],
 )
 def test_rows_that_cannot_be_trained_on_are_answered_with_a_sentence(
-    page: "Page", rows: list[tuple[str, str]], problem: str
+    page: Page, rows: list[tuple[str, str]], problem: str
 ) -> None:
     data = as_csv([("text", "label"), *rows])
     assert examples(page, data, columns={"text": 0, "label": 1})["refused"].startswith(problem)
@@ -592,7 +585,7 @@ def test_rows_that_cannot_be_trained_on_are_answered_with_a_sentence(
         assert "refused" not in examples(page, data, columns={"text": 0, "label": 1}, isChecked=False)
 
 
-def test_of_a_large_table_rows_are_drawn_in_proportion_to_the_classes(page: "Page") -> None:
+def test_of_a_large_table_rows_are_drawn_in_proportion_to_the_classes(page: Page) -> None:
     rows = [(f"text {n} of many", "rare" if n in (7, 8) else "b" if n >= 9_000 else "a") for n in range(12_000)]
     result = examples(page, as_csv([("text", "label"), *rows]))
     counts = Counter(one["label"] for one in result["labelled"])
@@ -606,11 +599,11 @@ def test_of_a_large_table_rows_are_drawn_in_proportion_to_the_classes(page: "Pag
     assert result == examples(page, as_csv([("text", "label"), *rows]))
 
 
-def test_larger_files_are_answered_with_the_command(page: "Page") -> None:
+def test_larger_files_are_answered_with_the_command(page: Page) -> None:
     assert "python -m txcls train FILE" in read(page, b"text,label\n" * 800_000)["refused"]
 
 
-def folds(page: "Page", rows: Sequence[tuple[str, str]], k: int = 5, seed: int = 1) -> list[int]:
+def folds(page: Page, rows: Sequence[tuple[str, str]], k: int = 5, seed: int = 1) -> list[int]:
     given = [{"text": text, "label": label} for text, label in rows]
     result: list[int] = page.evaluate("([rows, k, seed]) => foldsOf(rows, k, randomNumbers(seed))", [given, k, seed])
     return result
@@ -620,7 +613,7 @@ def words(rng: random.Random, n: int) -> list[str]:
     return ["".join(rng.choice("abcdefghijklmnop") for _ in range(rng.randint(3, 8))) for _ in range(n)]
 
 
-def test_folds_spread_each_class_and_depend_only_on_the_seed(page: "Page") -> None:
+def test_folds_spread_each_class_and_depend_only_on_the_seed(page: Page) -> None:
     rng = random.Random(0)
     rows = [(" ".join(words(rng, 8)), rng.choice("aaaaabbc")) for _ in range(403)]
     of_rows = folds(page, rows)
@@ -633,7 +626,7 @@ def test_folds_spread_each_class_and_depend_only_on_the_seed(page: "Page") -> No
     assert folds(page, []) == []
 
 
-def test_equal_and_nearly_equal_texts_are_in_the_same_fold(page: "Page") -> None:
+def test_equal_and_nearly_equal_texts_are_in_the_same_fold(page: Page) -> None:
     rng = random.Random(3)
     rows: list[tuple[str, str]] = []
     for n in range(150):
@@ -654,13 +647,13 @@ def test_equal_and_nearly_equal_texts_are_in_the_same_fold(page: "Page") -> None
         assert by_words.setdefault(key, fold) == fold
 
 
-def test_a_text_that_new_data_will_contain_too_is_split_like_others(page: "Page") -> None:
+def test_a_text_that_new_data_will_contain_too_is_split_like_others(page: Page) -> None:
     rng = random.Random(0)
     rows = [("see above", "a")] * 40 + [(" ".join(words(rng, 9)), "ab"[n % 2]) for n in range(160)]
     assert set(folds(page, rows)[:40]) == set(range(5))
 
 
-def test_copies_of_a_tenth_of_the_rows_stay_together_whatever_their_labels(page: "Page") -> None:
+def test_copies_of_a_tenth_of_the_rows_stay_together_whatever_their_labels(page: Page) -> None:
     rng = random.Random(0)
     texts = [" ".join(words(rng, 9)) for _ in range(10)]
     rows = [(text, rng.choice("ab")) for text in texts for _ in range(6)]
@@ -687,7 +680,7 @@ def table_csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return out.getvalue()
 
 
-def test_results_are_csv_as_python_writes_it(page: "Page") -> None:
+def test_results_are_csv_as_python_writes_it(page: Page) -> None:
     rows = [[value, value[::-1], (7 * n + 1) / 7] for n, value in enumerate(DANGEROUS)]
     text = page.evaluate("([head, rows]) => toCsv(head, rows)", [["text", "=label", "p"], rows])
     assert text == "\ufeff" + table_csv(["text", "'=label", "p"], rows)
@@ -695,7 +688,7 @@ def test_results_are_csv_as_python_writes_it(page: "Page") -> None:
     assert page.evaluate("(rows) => toCsv(['x', 'y'], rows)", ascii_rows) == table_csv(["x", "y"], ascii_rows)
 
 
-def test_results_keep_the_visitors_own_columns(page: "Page") -> None:
+def test_results_keep_the_visitors_own_columns(page: Page) -> None:
     data = as_csv([("id", "text", "probability", "Predicted_Label"), (1, "Oil prices rise again", 0.11, "mine"),
                    (2, "The striker scored twice", 0.22, "mine2")])  # fmt: skip
     result = page.evaluate(

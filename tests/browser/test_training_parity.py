@@ -4,13 +4,15 @@ import base64
 import random
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from playwright.sync_api import Browser, Page
 
+from tests.browser.conftest import page_with
 from tests.conftest import add_noise
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TrainConfig
@@ -19,10 +21,6 @@ from txcls.training import objectives
 from txcls.training.from_pretrained import start_from
 from txcls.training.objectives import Classify
 from txcls.training.optim import learning_rate, make_optimizer, set_learning_rate
-from txcls.web.assemble import script
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 MODULES = (
     "engine/ablation",
@@ -81,7 +79,6 @@ globalThis.readAll = (given, texts, off, means) => {
 Object.assign(globalThis, {hasKernel, modelOf, noGradients, clearGradients, gradientSteps, logitsOf, logitSteps,
   keepUsedRows, featureSteps, restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, borrowArena,
   giveBack, idle});
-globalThis.ready = true;
 """
 PROBLEM = """([given, texts]) => {
   try { logitsOf(modelOf(given), texts); } catch (error) { return error.message; }
@@ -89,31 +86,19 @@ PROBLEM = """([given, texts]) => {
 VOCABULARY, CLASSES = 40, 5
 
 
-def page_with_engine(browser: "Browser", *, has_kernel: bool) -> "Page":
-    """An empty page with the training modules."""
-    page = browser.new_page()
-    page.set_content("<!doctype html>")
-    if not has_kernel:
-        page.evaluate("delete globalThis.WebAssembly")
-    page.add_script_tag(content=script(*MODULES) + IN_THE_PAGE, type="module")
-    page.wait_for_function("globalThis.ready")
-    assert page.evaluate("hasKernel") == has_kernel
-    return page
+@pytest.fixture(scope="module")
+def engine(browser: Browser) -> Iterator[Page]:
+    with page_with(browser, MODULES, IN_THE_PAGE) as page:
+        assert page.evaluate("hasKernel")
+        yield page
 
 
 @pytest.fixture(scope="module")
-def engine(browser: "Browser") -> "Iterator[Page]":
-    page = page_with_engine(browser, has_kernel=True)
-    yield page
-    page.close()
-
-
-@pytest.fixture(scope="module")
-def plain_engine(browser: "Browser") -> "Iterator[Page]":
+def plain_engine(browser: Browser) -> Iterator[Page]:
     """The engine in a browser without WebAssembly."""
-    page = page_with_engine(browser, has_kernel=False)
-    yield page
-    page.close()
+    with page_with(browser, MODULES, IN_THE_PAGE, before="delete globalThis.WebAssembly") as page:
+        assert not page.evaluate("hasKernel")
+        yield page
 
 
 def random_config(rng: random.Random) -> ModelConfig:
@@ -184,7 +169,7 @@ def check_gradients(result: dict[str, Any], model: TextClassifier, *, atol: floa
         assert np.abs(gradients[name] - reference).max() <= 1e-4 * np.abs(reference).max() + 1e-9, name
 
 
-def check_against_pytorch(engine: "Page", seed: int) -> None:
+def check_against_pytorch(engine: Page, seed: int) -> None:
     rng = random.Random(seed)
     model = random_model(random_config(rng), seed).double()
     texts, labels = random_batch(rng, 7)
@@ -198,16 +183,16 @@ def check_against_pytorch(engine: "Page", seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_every_gradient_equals_pytorchs(engine: "Page", seed: int) -> None:
+def test_every_gradient_equals_pytorchs(engine: Page, seed: int) -> None:
     check_against_pytorch(engine, seed)
 
 
 @pytest.mark.parametrize("seed", range(50, 60))
-def test_every_gradient_equals_pytorchs_without_webassembly(plain_engine: "Page", seed: int) -> None:
+def test_every_gradient_equals_pytorchs_without_webassembly(plain_engine: Page, seed: int) -> None:
     check_against_pytorch(plain_engine, seed)
 
 
-def test_texts_that_are_read_one_part_after_the_other_have_the_gradients_of_a_batch(engine: "Page") -> None:
+def test_texts_that_are_read_one_part_after_the_other_have_the_gradients_of_a_batch(engine: Page) -> None:
     rng = random.Random(4)
     model = random_model(random_config(rng), 4).double()
     texts, labels = random_batch(rng, 300)
@@ -248,7 +233,7 @@ def use_masks(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_gradients_of_the_whole_objective_equal_pytorchs(
-    engine: "Page", plain_engine: "Page", seed: int, monkeypatch: pytest.MonkeyPatch
+    engine: Page, plain_engine: Page, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hidden dropout, token dropout and label smoothing, from the same random numbers."""
     rng = random.Random(100 + seed)
@@ -271,7 +256,7 @@ def test_gradients_of_the_whole_objective_equal_pytorchs(
         check_gradients(result, model)
 
 
-def test_dropout_has_its_rate_scale_and_seed(engine: "Page", plain_engine: "Page") -> None:
+def test_dropout_has_its_rate_scale_and_seed(engine: Page, plain_engine: Page) -> None:
     dropped = """([seed, p, n]) => {
       const arena = borrowArena(), at = arena.takeZeros(n);
       arena.view(at, n).fill(3);
@@ -294,7 +279,7 @@ def test_dropout_has_its_rate_scale_and_seed(engine: "Page", plain_engine: "Page
 
 
 @pytest.mark.parametrize("norm, positions", [("pre", "learned"), ("post", "sinusoidal")])
-def test_a_hundred_steps_have_the_losses_of_pytorch(engine: "Page", norm: Any, positions: Any) -> None:
+def test_a_hundred_steps_have_the_losses_of_pytorch(engine: Page, norm: Any, positions: Any) -> None:
     rng = random.Random(3)
     config = ModelConfig(d_model=16, n_heads=2, n_layers=2, d_ff=24, max_length=12, norm=norm, positions=positions,
                          dropout=0.0)  # fmt: skip
@@ -342,7 +327,7 @@ def encoder() -> tuple[TextClassifier, list[list[int]]]:
 
 
 def test_gradients_from_the_shipped_encoder_equal_pytorchs(
-    engine: "Page", encoder: tuple[TextClassifier, list[list[int]]]
+    engine: Page, encoder: tuple[TextClassifier, list[list[int]]]
 ) -> None:
     model, texts = deepcopy(encoder[0]).double(), encoder[1]
     labels = [b % CLASSES for b in range(len(texts))]
@@ -354,7 +339,7 @@ def test_gradients_from_the_shipped_encoder_equal_pytorchs(
 
 
 def test_a_hundred_steps_from_the_shipped_encoder_have_the_losses_and_weights_of_pytorch(
-    engine: "Page", encoder: tuple[TextClassifier, list[list[int]]]
+    engine: Page, encoder: tuple[TextClassifier, list[list[int]]]
 ) -> None:
     """With only the embedding rows of the used tokens trained, and warm-up and cosine decay."""
     model, texts = deepcopy(encoder[0]), encoder[1]
@@ -390,7 +375,7 @@ def test_a_hundred_steps_from_the_shipped_encoder_have_the_losses_and_weights_of
             )
 
 
-def test_a_model_of_the_used_rows_reads_as_the_whole_one(engine: "Page") -> None:
+def test_a_model_of_the_used_rows_reads_as_the_whole_one(engine: Page) -> None:
     rng = random.Random(8)
     model = random_model(random_config(rng).model_copy(update={"pooling": "attention"}), 8)
     texts, _ = random_batch(rng, 5)
@@ -427,7 +412,7 @@ def test_a_model_of_the_used_rows_reads_as_the_whole_one(engine: "Page") -> None
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_many_texts_at_once_are_read_as_by_the_engine_of_the_picture(engine: "Page", seed: int) -> None:
+def test_many_texts_at_once_are_read_as_by_the_engine_of_the_picture(engine: Page, seed: int) -> None:
     rng = random.Random(200 + seed)
     config = random_config(rng)
     given, (texts, _) = sent(random_model(config, seed)), random_batch(rng, 120)
@@ -448,7 +433,7 @@ def test_many_texts_at_once_are_read_as_by_the_engine_of_the_picture(engine: "Pa
         np.testing.assert_allclose(means[f"layers.{layer}.attn.z"], z.mean(axis=1), atol=1e-5)
 
 
-def test_readers_that_take_turns_do_not_disturb_each_other_and_abandoned_ones_nobody(engine: "Page") -> None:
+def test_readers_that_take_turns_do_not_disturb_each_other_and_abandoned_ones_nobody(engine: Page) -> None:
     rng = random.Random(5)
     model = random_model(random_config(rng), 5)
     texts, labels = random_batch(rng, 40)
@@ -480,7 +465,7 @@ def test_readers_that_take_turns_do_not_disturb_each_other_and_abandoned_ones_no
     assert alone == together
 
 
-def test_the_kernels_memory_does_not_grow_with_the_number_of_steps(engine: "Page") -> None:
+def test_the_kernels_memory_does_not_grow_with_the_number_of_steps(engine: Page) -> None:
     rng = random.Random(6)
     config = ModelConfig(d_model=32, n_heads=2, n_layers=2, d_ff=64, max_length=128, pooling="mean")
     sizes = engine.evaluate(
@@ -508,7 +493,7 @@ def test_the_kernels_memory_does_not_grow_with_the_number_of_steps(engine: "Page
     ({"norm": "rms"}, 'norm = "rms"'), ({"positions": "rotary"}, 'positions = "rotary"'),
     ({"d_embedding": 4}, "narrower"),
 ])  # fmt: skip
-def test_unknown_settings_are_errors(engine: "Page", change: dict[str, Any], message: str) -> None:
+def test_unknown_settings_are_errors(engine: Page, change: dict[str, Any], message: str) -> None:
     given = sent(random_model(random_config(random.Random(0)), 0))
     given["config"] |= change
     answer = engine.evaluate(
@@ -517,13 +502,13 @@ def test_unknown_settings_are_errors(engine: "Page", change: dict[str, Any], mes
     assert message in answer
 
 
-def test_texts_without_tokens_or_with_too_many_are_errors(engine: "Page") -> None:
+def test_texts_without_tokens_or_with_too_many_are_errors(engine: Page) -> None:
     given = sent(random_model(random_config(random.Random(0)), 0))
     assert "no tokens" in engine.evaluate(PROBLEM, [given, [[5], []]])
     assert "13 tokens; this model reads at most 12" in engine.evaluate(PROBLEM, [given, [[5] * 13]])
 
 
-def test_initial_weights_have_the_names_shapes_and_spread_of_pytorch(engine: "Page") -> None:
+def test_initial_weights_have_the_names_shapes_and_spread_of_pytorch(engine: Page) -> None:
     for choices in (
         {"norm": "pre", "positions": "learned", "pooling": "attention"},
         {"norm": "post", "positions": "sinusoidal", "pooling": "mean"},

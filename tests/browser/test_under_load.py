@@ -3,18 +3,14 @@
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, Page, WebSocket
 
-from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.server import free_port, serving
 from tests.browser.visitors import Visitor, visit_pages_together, visit_together
 from tests.conftest import FULL_SIZE
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, WebSocket
 
 pytestmark = pytest.mark.attack
 
@@ -49,27 +45,27 @@ def settled(pid: int) -> float:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads a process's time from /proc")
-def test_computations_end_when_their_visitors_have_left(tmp_path: Path) -> None:
-    words = "shares of the bank fell after the report on rates and the comet was seen by voters " * 20
-    n = 8
-    with serving(tmp_path / "server.log") as app:  # the shipped checkpoints, which take longer to compute
-        with Visitor(app.address, patience=150) as visitor:
-            visitor.open("explanation", checkpoint="imdb", text="a film about the sea")
-            start = settled(app.pid)
-            visitor.open("explanation", checkpoint="imdb", text=words)
-            seconds_of_one = settled(app.pid) - start
-        start = settled(app.pid)
-        requests = [("explanation", f"{words} {number}") for number in range(n)]
-        visit_pages_together(app.address, requests, leave_after=0.3, checkpoint="imdb")
-        spent = settled(app.pid) - start
+def test_computations_end_when_their_visitors_have_left(shipped: Server) -> None:
+    words = "shares of the bank fell after the report on rates and the comet was seen by voters " * 12
+    n = 6
+    with Visitor(shipped.address, patience=150) as visitor:
+        visitor.open("explanation", checkpoint="imdb", text="a film about the sea")
+        start = settled(shipped.pid)
+        visitor.open("explanation", checkpoint="imdb", text=words)
+        seconds_of_one = settled(shipped.pid) - start
+    start = settled(shipped.pid)
+    requests = [("explanation", f"{words} {number}") for number in range(n)]
+    visit_pages_together(shipped.address, requests, leave_after=0.3, checkpoint="imdb")
+    spent = settled(shipped.pid) - start
     assert spent < 0.5 * n * seconds_of_one, (
         f"{n} visitors who left cost {spent:.1f} s; one who stays costs {seconds_of_one:.1f} s"
     )
 
 
-def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "Browser", tmp_path: Path) -> None:
-    save_tiny_checkpoints(tmp_path / "checkpoints")
-    environment, port = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}, free_port()
+def test_text_typed_while_the_server_restarts_is_answered_afterwards(
+    browser: Browser, server: Server, tmp_path: Path
+) -> None:
+    environment, port = {"TXCLS_CHECKPOINTS": str(server.log.parent / "checkpoints")}, free_port()
     typed = "ministers met to end the dispute about the comet"
     page = browser.new_page()
     page.set_default_timeout(PATIENCE_MS)
@@ -94,7 +90,7 @@ def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "B
     page.close()
 
 
-def test_a_text_of_megabytes_is_cut_in_the_browser_with_a_message(page: "Page", server: Server) -> None:
+def test_a_text_of_megabytes_is_cut_in_the_browser_with_a_message(page: Page, server: Server) -> None:
     page.goto(f"{server.address}/?text=the+bank")
     page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
     page.wait_for_function("window.txclsStopLiveText !== undefined")

@@ -12,15 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import regex
 import torch
 import wasmtime
+from playwright.sync_api import Browser, Page
 from tokenizers import pre_tokenizers
 
+from tests.browser.conftest import page_with
 from tests.conftest import TEXTS, Untrained, make_checkpoint, with_token_counts
 from tests.text.strategies import PIECES
 from txcls.checkpoint.folders import checkpoint_root
@@ -37,12 +39,8 @@ from txcls.inspection.tracing import trace_text
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer
 from txcls.web import assemble
-from txcls.web.assemble import script
 from txcls.web.export import describe
 from txcls.web.tokenizer_rules import reading_tables, to_javascript
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 CLEANING = ("html_entities", "backslashes", "html_tags", "urls", "lowercase", "punctuation", "whitespace")
 WITHOUT_PUNCTUATION = tuple(step for step in CLEANING if step != "punctuation")
@@ -103,34 +101,26 @@ globalThis.patch = (first, second, direction) => {
   const n = patchParts(classifier.model.config).length * pair.encodings[0].tokens.length;
   return [...run(patchGrid(classifier, pair, direction, new Float64Array(n).fill(NaN)))];
 };
-globalThis.ready = true;
 """
 
 
 @pytest.fixture(scope="module")
-def engine(browser: "Browser") -> "Iterator[Page]":
+def engine(browser: Browser) -> Iterator[Page]:
     """An empty page with the engine's modules."""
-    page = browser.new_page()
-    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE)
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+    with page_with(browser, MODULES, IN_THE_PAGE) as page:
+        yield page
 
 
 @pytest.fixture(scope="module", params=["kernel", "no WebAssembly"])
-def multiplying(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Page]":
+def multiplying(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """`engine`, and the same in a browser without WebAssembly."""
-    page = browser.new_page()
-    if request.param == "no WebAssembly":
-        page.evaluate("delete globalThis.WebAssembly")
-    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE)
-    page.wait_for_function("globalThis.ready")
-    assert page.evaluate("hasKernel") == (request.param == "kernel")
-    yield page
-    page.close()
+    before = "delete globalThis.WebAssembly" if request.param == "no WebAssembly" else "null"
+    with page_with(browser, MODULES, IN_THE_PAGE, before=before) as page:
+        assert page.evaluate("hasKernel") == (request.param == "kernel")
+        yield page
 
 
-def test_matrix_products_of_any_shape_equal_numpys(multiplying: "Page") -> None:
+def test_matrix_products_of_any_shape_equal_numpys(multiplying: Page) -> None:
     random = np.random.default_rng(0)
     shapes = [(1, 1, 1), (800, 3, 9), *(tuple(map(int, random.integers(1, 60, 3))) for _ in range(40))]
     for T, K, N in shapes:
@@ -166,7 +156,7 @@ def without_names(module: bytes) -> bytes:
     return kept
 
 
-def call(engine: "Page", function: str, *given: object) -> Any:
+def call(engine: Page, function: str, *given: object) -> Any:
     """What a function in the page returns; values travel as JSON, since Playwright needs a minute for long lists."""
     code = f"(given) => JSON.stringify(({function})(...JSON.parse(given)))"
     return json.loads(engine.evaluate(code, json.dumps(given)))
@@ -217,7 +207,7 @@ def in_units(tokenizer: Tokenizer, text: str) -> list[Any]:
     return [tokens, None if encoding.truncated_at is None else place[encoding.truncated_at]]
 
 
-def assert_same_tokens(engine: "Page", tokenizer: Tokenizer, texts: Sequence[str]) -> None:
+def assert_same_tokens(engine: Page, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
     config = tokenizer.config
     tables = reading_tables(tokenizers=[config.tokenizer])
     for text, computed in zip(texts, call(engine, "encode", tokenizer.to_dict(), tables, texts), strict=True):
@@ -232,7 +222,7 @@ ASSIGNED = "".join(
 
 @pytest.mark.parametrize("library", [re, regex])
 @pytest.mark.parametrize("pattern", [r"\w", r"\W", r"\d", r"\s", r"\S", r"[^\W\d_]", r"(?<=-)\b", r"a\b", r"."])
-def test_a_translated_pattern_matches_the_same_characters(engine: "Page", library: Any, pattern: str) -> None:
+def test_a_translated_pattern_matches_the_same_characters(engine: Page, library: Any, pattern: str) -> None:
     texts = "".join(
         f"-{character}" if "<" in pattern else f"a{character}\n" if "a" in pattern else character
         for character in ASSIGNED
@@ -244,7 +234,7 @@ def test_a_translated_pattern_matches_the_same_characters(engine: "Page", librar
     assert computed == [places[match.start()] for match in compiled.finditer(texts)]
 
 
-def test_a_letter_without_case_matches_the_same_characters(engine: "Page") -> None:
+def test_a_letter_without_case_matches_the_same_characters(engine: Page) -> None:
     sources = [source for letter in string.ascii_lowercase for source in (letter, f"[{letter}_]")]
     patterns = [re.compile(source, re.IGNORECASE) for source in sources]
     match = "(sources, text) => sources.map((source) => text.match(new RegExp(source, 'gv')).join(''))"
@@ -252,7 +242,7 @@ def test_a_letter_without_case_matches_the_same_characters(engine: "Page") -> No
     assert matched == ["".join(pattern.findall(ASSIGNED)) for pattern in patterns]
 
 
-def cleaned(engine: "Page", step: str, texts: Sequence[str]) -> list[str]:
+def cleaned(engine: Page, step: str, texts: Sequence[str]) -> list[str]:
     clean_all = (
         "(step, tables, texts) => { const cleaning = new Cleaning([step], tables);"
         " return texts.map((text) => cleaning.clean(text).text); }"
@@ -261,7 +251,7 @@ def cleaned(engine: "Page", step: str, texts: Sequence[str]) -> list[str]:
     return result
 
 
-def test_every_character_has_the_same_lowercase_form(engine: "Page") -> None:
+def test_every_character_has_the_same_lowercase_form(engine: Page) -> None:
     """The lowercase form of Σ depends on its neighbours.
 
     Two characters whose properties changed after Unicode 14.0 are left out.
@@ -272,19 +262,19 @@ def test_every_character_has_the_same_lowercase_form(engine: "Page") -> None:
         assert cleaned(engine, "lowercase", texts) == [clean(text, ["lowercase"]) for text in texts]
 
 
-def test_accents_are_kept_where_punctuation_becomes_spaces(engine: "Page") -> None:
+def test_accents_are_kept_where_punctuation_becomes_spaces(engine: Page) -> None:
     texts = [f"a{character}b" for character in ASSIGNED]
     assert cleaned(engine, "punctuation", texts) == [clean(text, ["punctuation"]) for text in texts]
 
 
-def test_entities_become_the_same_characters(engine: "Page") -> None:
+def test_entities_become_the_same_characters(engine: Page) -> None:
     numbers = [f"&#{number};" for number in (*range(0x300), *range(0xD7F0, 0xE010), *range(0xFDC0, 0x10010))]
     numbers += [f"&#x{plane + last:x};" for plane in range(0, 0x120000, 0x10000) for last in (0xFFFD, 0xFFFE, 0xFFFF)]
     texts = [*numbers, "&#9999999;", *(f"&{name.rstrip(';')};" for name in html.entities.html5), "&notit;", "&bogus;"]
     assert cleaned(engine, "html_entities", texts) == [clean(text, ["html_entities"]) for text in texts]
 
 
-def test_text_is_parted_for_byte_pairs_as_the_library_does_it(engine: "Page") -> None:
+def test_text_is_parted_for_byte_pairs_as_the_library_does_it(engine: Page) -> None:
     split = pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str
     for form in ("a{}b", "1{}2", "!{}?", " {} "):
         text = "".join(form.format(character) for character in ASSIGNED)
@@ -294,7 +284,7 @@ def test_text_is_parted_for_byte_pairs_as_the_library_does_it(engine: "Page") ->
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
 @pytest.mark.smoke
-def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str) -> None:
+def test_tokens_and_offsets_are_those_of_python(engine: Page, kind: str) -> None:
     texts = unicode_texts(600, seed=0)
     learned = [text.encode("utf-8", "replace").decode() for text in texts[:300]] + list(TEXTS)
     config = TextConfig.model_validate({"min_frequency": 1, **TOKENIZERS[kind]})
@@ -302,20 +292,20 @@ def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str) -> No
     assert_same_tokens(engine, tokenizer, [*texts, "", " ", "\u2028", "İ" * 50, "ΑΣ ΑΣ. 'Σ Σα"])
 
 
-def test_the_beginning_of_a_very_long_text_is_read_as_python_reads_it(engine: "Page") -> None:
+def test_the_beginning_of_a_very_long_text_is_read_as_python_reads_it(engine: Page) -> None:
     config = TextConfig.model_validate({"min_frequency": 1, "cleaning": WITHOUT_PUNCTUATION})
     tokenizer = Tokenizer.fit(TEXTS, config, max_length=64)
     filler = "<b>" + "😀 " * 9_000
     assert_same_tokens(engine, tokenizer, [filler * 4 + "the bank", "\x00 " * 60_000 + "the striker", "word. " * 9_000])
 
 
-def test_the_error_function_is_that_of_python(engine: "Page") -> None:
+def test_the_error_function_is_that_of_python(engine: Page) -> None:
     places = np.linspace(-7, 7, 5001).tolist()
     computed = engine.evaluate("(places) => places.map(erf)", places)
     np.testing.assert_allclose(computed, [math.erf(x) for x in places], rtol=0, atol=1e-9)
 
 
-def make(engine: "Page", classifier: Predictor) -> None:
+def make(engine: Page, classifier: Predictor) -> None:
     description = describe(classifier)
     config = classifier.tokenizer.config
     path = classifier.checkpoint.path
@@ -326,7 +316,7 @@ def make(engine: "Page", classifier: Predictor) -> None:
 
 
 def read(
-    engine: "Page", text: str, *, names: Sequence[str] = (), off: Sequence[tuple[int, int]] = (), how: str = "zero"
+    engine: Page, text: str, *, names: Sequence[str] = (), off: Sequence[tuple[int, int]] = (), how: str = "zero"
 ) -> dict[str, Any]:
     heads = [{"layer": layer, "head": head} for layer, head in off]
     computed: dict[str, Any] = engine.evaluate(
@@ -341,7 +331,7 @@ def read(
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", MODELS)
-def test_every_tap_holds_what_it_holds_in_python(engine: "Page", untrained: Untrained, kind: str) -> None:
+def test_every_tap_holds_what_it_holds_in_python(engine: Page, untrained: Untrained, kind: str) -> None:
     scores = get_args(ScopeScore)
     score = scores[list(MODELS).index(kind) % len(scores)]
     scope = ScopeRule(score=score, threshold=1.4 if score == "standard_score" else 0.6)
@@ -363,7 +353,7 @@ def test_every_tap_holds_what_it_holds_in_python(engine: "Page", untrained: Untr
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("how", ["zero", "uniform", "mean"])
-def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", untrained: Untrained, how: Any) -> None:
+def test_a_head_switched_off_changes_the_answer_as_in_python(engine: Page, untrained: Untrained, how: Any) -> None:
     classifier = untrained(causal=True)
     means = measure_means(classifier, TEXTS, split="test")
     make(engine, classifier)
@@ -378,7 +368,7 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", unt
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_short_and_unusual_texts_are_judged_as_in_python(engine: "Page", tmp_path: Path, tokenizer: str) -> None:
+def test_short_and_unusual_texts_are_judged_as_in_python(engine: Page, tmp_path: Path, tokenizer: str) -> None:
     words = {"tokenizer": tokenizer, "max_vocabulary": 300}
     checkpoint = with_token_counts(make_checkpoint(tmp_path / "tiny", text=words, max_length=60, pooling="class_token"))
     calibration = checkpoint.calibration.model_copy(update={"short": ((3, 9.0), (12, 3.0))})
@@ -411,7 +401,7 @@ def test_short_and_unusual_texts_are_judged_as_in_python(engine: "Page", tmp_pat
         assert set(judged) == ({False} if "token_counts" in changes else {False, True})
 
 
-def assert_same_grid(engine: "Page", classifier: Predictor, first: str, second: str) -> None:
+def assert_same_grid(engine: Page, classifier: Predictor, first: str, second: str) -> None:
     for direction in get_args(Direction):
         expected = patch_grid(classifier, first, second, direction=direction).values
         computed = engine.evaluate("(given) => patch(...given)", [first, second, direction])
@@ -420,7 +410,7 @@ def assert_same_grid(engine: "Page", classifier: Predictor, first: str, second: 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "byte pairs"])  # that one has only one answer
-def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", untrained: Untrained, kind: str) -> None:
+def test_the_patch_grid_of_any_model_is_that_of_python(engine: Page, untrained: Untrained, kind: str) -> None:
     classifier = untrained(**MODELS[kind])
     make(engine, classifier)
     words = " ".join(TEXTS).split()
@@ -439,7 +429,7 @@ def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", untrained
 
 
 @pytest.mark.smoke
-def test_texts_without_a_patch_grid_are_refused_as_in_python(engine: "Page") -> None:
+def test_texts_without_a_patch_grid_are_refused_as_in_python(engine: Page) -> None:
     classifier = Predictor.load(checkpoint_root() / "who_won")
     make(engine, classifier)
     first = "Rovers lost to Wanderers, who beat United last week."
@@ -459,7 +449,7 @@ def shipped() -> list[str]:
 
 @pytest.mark.parametrize("name", shipped())
 @pytest.mark.smoke
-def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str) -> None:
+def test_shipped_classifiers_answer_as_in_python(engine: Page, name: str) -> None:
     """Logits agree within 1e-4 and attention patterns within 1e-3."""
     classifier = Predictor.load(checkpoint_root() / name)
     make(engine, classifier)

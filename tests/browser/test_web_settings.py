@@ -5,13 +5,15 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import Browser, Page
 
 from tests.browser import test_training_parity as parity
+from tests.browser.conftest import page_with
 from tests.conftest import make_checkpoint
 from txcls.classifier import Classifier
 from txcls.config import ModelConfig
@@ -20,12 +22,8 @@ from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
 from txcls.model import TextClassifier
-from txcls.web.assemble import script
 from txcls.web.export import describe, unsupported
 from txcls.web.tokenizer_rules import reading_tables
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 SMALL: dict[str, Any] = {"d_model": 12, "n_heads": 2, "n_layers": 2, "d_ff": 16, "max_length": 20}
 TEXTS = ["Rovers land on a comet, they said.", "a bank"]
@@ -61,16 +59,13 @@ MODULES = (*parity.MODULES, "engine/classifier", "picture/scene")
 
 
 @pytest.fixture(scope="module")
-def engine(browser: "Browser") -> "Iterator[Page]":
-    page = browser.new_page()
-    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE + parity.IN_THE_PAGE)
-    page.wait_for_function("globalThis.ready")
-    yield page
-    page.close()
+def engine(browser: Browser) -> Iterator[Page]:
+    with page_with(browser, MODULES, IN_THE_PAGE + parity.IN_THE_PAGE) as page:
+        yield page
 
 
 def browser_answers(
-    engine: "Page", classifier: Predictor, *, call: str = "classify", texts: object = TEXTS, **config: object
+    engine: Page, classifier: Predictor, *, call: str = "classify", texts: object = TEXTS, **config: object
 ) -> Any:
     """What a function in the page returns for a model with settings of its description changed; an error as text."""
     description = describe(classifier)
@@ -103,7 +98,7 @@ def test_a_setting_that_is_not_in_the_table_is_available_with_its_default_only(m
 
 @pytest.mark.parametrize("name, value", VALUES, ids=[f"{name}={value}" for name, value in VALUES])
 def test_a_value_gives_the_numbers_of_python_or_is_refused_by_name(
-    engine: "Page", tmp_path: Path, name: str, value: Any
+    engine: Page, tmp_path: Path, name: str, value: Any
 ) -> None:
     checkpoint = make_checkpoint(tmp_path / "model", **{**SMALL, name: value})
     classifier, config = Predictor(checkpoint), checkpoint.config.model
@@ -129,7 +124,7 @@ def test_a_value_gives_the_numbers_of_python_or_is_refused_by_name(
 
 @pytest.mark.parametrize("name, value", VALUES, ids=[f"{name}={value}" for name, value in VALUES])
 def test_training_in_the_browser_has_the_gradients_of_python_or_refuses_a_value(
-    engine: "Page", name: str, value: Any
+    engine: Page, name: str, value: Any
 ) -> None:
     config = ModelConfig(**{**SMALL, "dropout": 0.0, name: value})
     model = parity.random_model(config, 3).double()
@@ -147,7 +142,7 @@ def test_training_in_the_browser_has_the_gradients_of_python_or_refuses_a_value(
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_an_unknown_value_is_an_error_everywhere(engine: "Page", tmp_path: Path, name: str) -> None:
+def test_an_unknown_value_is_an_error_everywhere(engine: Page, tmp_path: Path, name: str) -> None:
     checkpoint = make_checkpoint(tmp_path / "model", **SMALL)
     config = checkpoint.config.model.model_copy(update={name: "new"})
     with pytest.raises(ValueError, match=f"{name}: 'new' is not implemented"):
@@ -167,7 +162,7 @@ def test_an_unknown_value_is_an_error_everywhere(engine: "Page", tmp_path: Path,
         assert refusal in engine.evaluate(f"(config) => refusal(() => {act})", given)
 
 
-def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: "Page") -> None:
+def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: Page) -> None:
     config = ModelConfig(**SMALL).model_dump(mode="json")
     check = "(config) => refusal(() => checkSettings(config))"
     assert engine.evaluate(check, config) == ""
@@ -187,7 +182,7 @@ def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: "Page") -
     assert engine.evaluate(check, {**config, "d_embedding": 6}) == ""
 
 
-def test_unknown_ways_of_reading_and_scores_are_errors(engine: "Page") -> None:
+def test_unknown_ways_of_reading_and_scores_are_errors(engine: Page) -> None:
     tables = reading_tables(tokenizers={"basic_english"})
     refusal = "(tables) => refusal(() => {})"
     for act, problem in (

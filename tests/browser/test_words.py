@@ -1,10 +1,9 @@
 """Every page at first sight, with the shipped models: few words, and little above what it shows."""
 
-import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import Server, watched
-from tests.browser.visiting import settle, visit, wait_until_steady
+from tests.browser.visiting import visit, wait_until_steady
 from txcls.app.menu import PAGES
 
 MAX_WORDS, MAX_CONTROLS_PX = 350, 200
@@ -33,14 +32,12 @@ WORDS = """() => {
 """The visible words of a page, without its menu, its charts and the visitor's own text."""
 
 
-@pytest.mark.parametrize("checkpoint", ["ag_news", "agreement"])
-def test_no_page_says_much_or_has_much_above_what_it_shows(browser: Browser, shipped: Server, checkpoint: str) -> None:
+def test_no_page_says_much_or_has_much_above_what_it_shows(browser: Browser, shipped: Server) -> None:
     with watched(browser, shipped, viewport={"width": 1280, "height": 800}) as context:
         page = context.new_page()
         wordy, late = {}, {}
         for info in PAGES:
-            visit(page, shipped, "" if info.name == "classify" else info.name, wait_for="h1", checkpoint=checkpoint)
-            settle(page)
+            visit(page, shipped, "" if info.name == "classify" else info.name, wait_for="h1", checkpoint="ag_news")
             wait_until_steady(page)
             words = page.evaluate(WORDS)
             if len(words) > MAX_WORDS:

@@ -1,6 +1,8 @@
 """The configuration in deploy/ with a real HAProxy: sticky sessions, headers, limits, a process that crashes."""
 
 import http.client
+import os
+import signal
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.browser.phones import Phone, answer_all
 from tests.browser.visitors import Visitor
-from tests.deploy.conftest import Deployed, deployed, proxy
+from tests.deploy.conftest import Deployed, proxy
 
 Answer = tuple[int, dict[str, str], str]
 
@@ -114,7 +116,9 @@ def test_phones_without_a_cookie_reach_the_process_of_their_room(site: Deployed)
         assert phones[0].request("GET")[0] == 404
 
 
-def test_connections_from_one_address_are_limited_and_the_host_can_allow_frames(site: Deployed, tmp_path: Path) -> None:
+def test_connections_and_requests_from_one_address_are_limited_and_the_host_can_allow_frames(
+    site: Deployed, tmp_path: Path
+) -> None:
     apps = list(site.apps.values())
     settings = {"TXCLS_CONNECTIONS_PER_ADDRESS": "5", "TXCLS_FRAME_ANCESTORS": "https://example.org"}
     with proxy(apps, tmp_path / "proxy.log", **settings, TXCLS_COOKIE="secure attr SameSite=None") as address:
@@ -130,20 +134,17 @@ def test_connections_from_one_address_are_limited_and_the_host_can_allow_frames(
         finally:
             for visitor in visitors:
                 visitor.leave()
-
-
-def test_requests_from_one_address_are_limited(site: Deployed, tmp_path: Path) -> None:
-    apps = list(site.apps.values())
     with proxy(apps, tmp_path / "proxy.log", TXCLS_REQUESTS_PER_ADDRESS="20") as address:
         statuses = [ask(address, "/_stcore/health")[0] for _ in range(40)]
     assert statuses[:20] == [200] * 20
     assert statuses[-1] == 429
 
 
-def test_when_one_process_dies_the_other_serves_its_visitors(tmp_path: Path) -> None:
-    with deployed(tmp_path) as site, Visitor(site.address, headers=cookie("app2"), patience=60) as stays:
+def test_when_one_process_dies_the_other_serves_its_visitors(site: Deployed) -> None:
+    """The last test in this file: the process stays dead."""
+    with Visitor(site.address, headers=cookie("app2"), patience=60) as stays:
         assert stays.open("", text="the bank raised its rates").finished
-        site.kill("app1")
+        os.kill(site.apps["app1"].pid, signal.SIGKILL)
         assert stays.type("a probe sent pictures of the comet").finished
         end = time.monotonic() + 30
         answered = []

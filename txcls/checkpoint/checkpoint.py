@@ -83,17 +83,12 @@ class Checkpoint:
             config=self.config,
             classes=self.classes,
             vocab_size=self.tokenizer.vocab_size,
-            n_parameters=self.n_parameters,
+            n_parameters=self.model.n_parameters,
             calibration=self.calibration,
             scope=self.scope,
             metrics=self.metrics,
             history=self.history,
         )
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of trained parameters."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
 
 
 def refuse_other_checkpoint_files(folder: Path) -> None:

@@ -54,13 +54,13 @@ class Listing:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def list_checkpoints(folder: Path | None = None, *, recover: bool = True) -> Listing:
-    """The checkpoints in a folder (None for `checkpoint_root()`); only changed ones are read again.
+def list_checkpoints(*, recover: bool = True) -> Listing:
+    """The checkpoints in `checkpoint_root()`; only changed ones are read again.
 
     Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Damaged
     folders never raise an error. Interrupted saves are completed or rolled back first, unless `recover` is false.
     """
-    root = (folder or checkpoint_root()).absolute()
+    root = checkpoint_root().absolute()
     if recover:
         recover_saves(root)
     summaries: list[Summary] = []

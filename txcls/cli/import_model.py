@@ -45,7 +45,7 @@ def import_model(
     if source.lower().endswith(".zip"):
         checkpoint = import_archive(Path(source), name=name)
         n, classes = len(checkpoint.classes), list_names(checkpoint.classes, limit=4)
-        note(f"wrote {checkpoint.path}: {checkpoint.n_parameters:,} parameters, {n} classes ({classes})")
+        note(f"wrote {checkpoint.path}: {checkpoint.model.n_parameters:,} parameters, {n} classes ({classes})")
         assert checkpoint.path is not None  # it has just been written
         to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
         note(to_classify, *lines_on_the_app(checkpoint.path))
@@ -71,7 +71,7 @@ def _import_bert(folder: Path, out: Path) -> None:
     path = save_checkpoint(replace(checkpoint, metrics=metrics), out)
     config = checkpoint.config
     note(
-        f"wrote {path}: {config.imported}, {checkpoint.n_parameters:,} parameters, {config.model.n_layers} layers of "
+        f"wrote {path}: {config.imported}, {checkpoint.model.n_parameters:,} parameters, {config.model.n_layers} layers of "
         f"{config.model.n_heads} heads, {len(checkpoint.classes)} classes ({list_names(checkpoint.classes, limit=4)})",
         *lines_on_the_app(path),
     )

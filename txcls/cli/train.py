@@ -353,7 +353,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         name = max(result.never_found, key=result.never_found.__getitem__)
         n, more = result.never_found[name], len(result.never_found) - 1
         others = f" and {more:,} more" * (more > 0)
-        lines.insert(0, f"Never recognised: {quote(name)} ({n:,} test row{'s' * (n > 1)}){others}.")
+        lines.insert(0, f"Test rows never recognised: {quote(name)} ({n:,}){others}.")
     if result.linear_is_limited and not verbose:
         lines.insert(0, "The linear model reads only words, no characters, to save time and memory.")
     if which := classes_with_rows(metrics["test"]):

@@ -31,7 +31,6 @@ AG_NEWS = DatasetInfo(
     title="AG News: title and description of news articles in four sections",
     homepage="http://groups.di.unipi.it/~gulli/AG_corpus_of_news_articles.html",
     terms="research and other non-commercial use",
-    citation="X. Zhang, J. Zhao, Y. LeCun: Character-level Convolutional Networks for Text Classification, NIPS 2015",
     files=(
         RemoteFile("train.csv", f"{_AG_NEWS_URL}/train.csv", "md5:b1a00f826fdfbd249f79597b59e1dc12"),
         RemoteFile("test.csv", f"{_AG_NEWS_URL}/test.csv", "md5:d52ea96a97a2d943681189a97654912d"),
@@ -107,7 +106,6 @@ HUFFPOST = DatasetInfo(
     title="HuffPost: headline and description of news articles in 42 sections",
     homepage=_HOMEPAGE,
     terms="CC BY 4.0 according to the publisher; headlines belong to HuffPost",
-    citation="R. Misra: News Category Dataset, arXiv:2209.11429, 2022",
     by_hand=f"downloading it requires a login. Download {HUFFPOST_FILE} from {_HOMEPAGE} and give its location with "
     "--data PATH (the file, plain or gzipped, or its folder)",
 )
@@ -183,8 +181,6 @@ IMDB = DatasetInfo(
     examples="reviews",
     homepage="https://ai.stanford.edu/~amaas/data/sentiment/",
     terms="no explicit licence; cite the paper",
-    citation="A. L. Maas, R. E. Daly, P. T. Pham, D. Huang, A. Y. Ng, C. Potts: Learning Word Vectors for Sentiment "
-    "Analysis, ACL 2011",
     files=(
         RemoteFile(
             "aclImdb_v1.tar.gz",
@@ -242,8 +238,6 @@ CLINC150 = DatasetInfo(
     examples="queries",
     homepage="https://github.com/clinc/oos-eval",
     terms="CC BY 3.0",
-    citation="S. Larson et al.: An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction, "
-    "EMNLP 2019",
     files=(
         RemoteFile(
             "data_full.json",
@@ -312,8 +306,6 @@ SNIPS = DatasetInfo(
     title="SNIPS: requests to a voice assistant with seven intents",
     homepage="https://github.com/sonos/nlu-benchmark",
     terms="CC0 1.0",
-    citation="A. Coucke et al.: Snips Voice Platform, arXiv:1805.10190, 2018; split of C.-W. Goo et al.: Slot-Gated "
-    "Modeling for Joint Slot Filling and Intent Prediction, NAACL 2018",
     files=_goo_files(
         "snips",
         train_label="bfd7df6cf9dd76c5da5d8b61bc85f90386197bdd3d7510c1d324c051537b962f",
@@ -329,8 +321,6 @@ ATIS = DatasetInfo(
     title="ATIS: questions to an airline's information service, by intent",
     homepage="https://github.com/MiuLab/SlotGated-SLU",
     terms="originally from the LDC; check its terms before you redistribute the data",
-    citation="C. T. Hemphill, J. J. Godfrey, G. R. Doddington: The ATIS Spoken Language Systems Pilot Corpus, 1990; "
-    "split of C.-W. Goo et al.: Slot-Gated Modeling for Joint Slot Filling and Intent Prediction, NAACL 2018",
     files=_goo_files(
         "atis",
         train_label="d0a771547665eecbdf9f96ea015ef07d1f6ee9f063e861020dafabb3c2a04377",

@@ -303,7 +303,8 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
     sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
-    notes.append(Note(f"{sizes} ({origin}).", brief=f"{sizes}."))
+    copies_too = f", {n_copies:,} copies left out" if n_copies > 0 else ""
+    notes.append(Note(f"{sizes} ({origin}).", brief=f"{sizes}{copies_too}."))
     if n_copies > 0:
         notes.append(Note(f"Left out, since they copy held-out texts: {n_copies:,} more rows.", "detail"))
     n_unseen = 0 if test is None else len(test) - len(test_part)

@@ -102,7 +102,6 @@ class DatasetInfo:
     title: str
     homepage: str = ""
     terms: str = ""
-    citation: str = ""
     files: tuple[RemoteFile, ...] = ()
     """The files that `fetch` downloads."""
     by_hand: str = ""

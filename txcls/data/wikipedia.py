@@ -21,7 +21,6 @@ INFO = DatasetInfo(
     title="Wikipedia: articles without labels, for pre-training",
     homepage="https://en.wikipedia.org/",
     terms="CC BY-SA, with attribution to the articles' authors",
-    citation="Wikipedia contributors: Wikipedia, the free encyclopedia",
     by_hand="extract the text of a dump from https://dumps.wikimedia.org/ with WikiExtractor "
     "(https://github.com/attardi/wikiextractor) and give the folder with --data PATH; any extraction works that has "
     'its articles between <doc id="…" url="…" title="…"> and </doc>',

@@ -98,11 +98,6 @@ class TextModel:
             perplexity=checkpoint.metrics.get("language", {}).get("perplexity"),
         )
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of trained parameters."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
-
     def encode(self, text: str) -> list[int]:
         """The ids of a text; for an empty text, the ids of the start tokens."""
         return self.read(text).ids or [token.id for token in self.start]

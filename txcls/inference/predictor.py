@@ -138,7 +138,7 @@ class Predictor:
     @property
     def n_parameters(self) -> int:
         """Number of trained parameters."""
-        return self.checkpoint.n_parameters
+        return self.checkpoint.model.n_parameters
 
     def reduce(self, text: str) -> str:
         """The text without HTML and e-mail headers, if these were removed from the training texts."""

@@ -101,7 +101,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         return result
 
     n_read = empty.pad(ids).shape[1]  # more than the text's tokens if the length is fixed
-    batch_size = max(1, min(max_texts_per_batch(n_read), MAX_BATCH_WEIGHTS // checkpoint.n_parameters))
+    batch_size = max(1, min(max_texts_per_batch(n_read), MAX_BATCH_WEIGHTS // checkpoint.model.n_parameters))
     positions = np.arange(len(encoding.tokens))[shown]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for start in range(0, len(checkpoint.snapshots), batch_size):

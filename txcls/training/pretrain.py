@@ -108,7 +108,7 @@ def _pretrain(
 ) -> Checkpoint:
     torch.manual_seed(config.train.seed)
     model, objective = _model_and_objective(config, corpus.tokenizer.vocab_size, corpus.training)
-    report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {device}")
+    report(f"training {model.n_parameters:,} parameters on {device}")
     result = fit(model, corpus.training, corpus.validation, config.train, objective=objective, device=device, **options)
     loss = result.best.validation_loss
     metrics: dict[str, Any] = {

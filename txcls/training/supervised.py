@@ -115,7 +115,7 @@ def train(
     model = run.model
     if head is not None:
         head.write_to(model)
-    report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
+    report(f"training {model.n_parameters:,} parameters on {torch_device}")
     if measure_threads and torch_device.type == "cpu":
         _use_fastest_threads(run, config, report)
     result = fit(

@@ -197,7 +197,7 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
 
 def too_large(checkpoint: Checkpoint) -> str | None:
     """The reason why an imported model cannot be sent to a browser, as a clause; None if it can."""
-    size = 2 * checkpoint.n_parameters
+    size = 2 * checkpoint.model.n_parameters
     if not checkpoint.config.imported or size <= MAX_IMPORTED:
         return None
     return f"it would send {size / 1e6:.0f} MB of weights to each browser; at most {MAX_IMPORTED / 1e6:.0f} MB are sent"

@@ -5,7 +5,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import sqrt
 from operator import itemgetter
 from typing import Any
 
@@ -54,8 +53,6 @@ ABOUT_MATRIX = (
     "order in which those confused with each other are adjacent (hierarchical clustering). Point at a cell, or tap it, "
     "for its numbers."
 )
-HARDLY, MUCH = 0.02, 0.1
-"""Differences in accuracy below which a property of the texts hardly matters, and from which it matters much."""
 MAX_ROWS = 14
 """Maximum number of rows of a table that does not scroll."""
 MAX_CELL = 180
@@ -307,20 +304,16 @@ def _draw_groups(groups: Sequence[GroupChart]) -> None:
     st.subheader(f"Does {' or '.join(name for name, *_ in groups)} matter?", anchor=False)
     answers = []
     for name, _, rows in groups:
-        (_, lowest, n_lowest), (_, highest, n_highest) = (edge(rows, key=itemgetter(1)) for edge in (min, max))
-        difference = highest - lowest
-        margin = 1.96 * sqrt(lowest * (1 - lowest) / n_lowest + highest * (1 - highest) / n_highest)
-        much = "hardly" if difference < HARDLY else "somewhat" if difference < MUCH else "much"
-        low, high = (f"{100 * max(edge, 0.0):.1f}" for edge in (difference - margin, difference + margin))
+        unit = " tokens" * (name == "length")
+        if name == "word order":
+            better, worse = rows[0], next((row for row in rows if row[0] == ORDER_NAMES["words_shuffled"]), rows[1])
+        else:
+            better, worse = (edge(rows, key=itemgetter(1)) for edge in (max, min))
         answers.append(
-            f"**{name.capitalize()} {much}**: accuracy differs by **{100 * difference:.1f} points** (95 % interval "
-            f"{low} to {high})."
+            f"**{name.capitalize()}**: {better[0]}{unit} {percentage(better[1])}, {worse[0]}{unit} "
+            f"{percentage(worse[1])}, **{100 * (better[1] - worse[1]):.1f} points** less."
         )
-    st.markdown(" ".join(answers))
-    st.markdown(
-        f"Compared: the shortest and the longest bar of a chart. Hardly: less than {100 * HARDLY:.0f} points; much: "
-        f"at least {100 * MUCH:.0f}."
-    )
+    st.markdown("  \n".join(answers))
     for column, (name, title, rows) in zip(st.columns(len(groups)), groups, strict=True):
         with column:
             st.markdown(f"**{title}**")

@@ -16,7 +16,6 @@ INFO = DatasetInfo(
     title="Five words: does one of them occur twice?",
     examples="five words",
     terms="CC0 1.0",
-    citation="the txcls authors",
 )
 CLASSES = ("all different", "repeated")
 WORDS = ("lamp", "river", "stone", "key", "door", "cloud", "table", "glass")

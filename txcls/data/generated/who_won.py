@@ -25,7 +25,6 @@ INFO = DatasetInfo(
     title="Match reports generated from a grammar: which team won?",
     examples="reports",
     terms="CC0 1.0",
-    citation="the txcls authors",
 )
 
 SMALL_INFO = replace(

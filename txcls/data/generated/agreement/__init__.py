@@ -32,8 +32,6 @@ INFO = DatasetInfo(
     examples="subjects",
     terms="the terms of the texts that the rows are made from; for Wikipedia CC BY-SA, with attribution to the "
     "articles' authors",
-    citation="rows made by txcls; the task is from T. Linzen, E. Dupoux, Y. Goldberg: Assessing the Ability of "
-    "LSTMs to Learn Syntax-Sensitive Dependencies, TACL 4, 2016",
     homepage="https://doi.org/10.1162/tacl_a_00115",
     by_hand="make it from other data sets with `txcls data agreement --from wikipedia --from ag_news --out FOLDER`, "
     "and give the folder with --data PATH",

@@ -9,7 +9,6 @@ INFO = DatasetInfo(
     name="sample",
     title="Everyday messages on six subjects, written for this project",
     terms="CC0 1.0",
-    citation="the txcls authors",
 )
 
 
