@@ -26,8 +26,8 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const cut = isCut(report) && tr("after {n} of {all} steps, at the time limit", {n: main.total, all: main.nPlanned})
-      + (twin && twin.total !== main.total ? ` (${tr("random weights: {n} of {all}", {n: twin.total, all: twin.nPlanned})})` : "");
+    const isTwinCut = twin && main.total === main.nPlanned, {total, nPlanned} = isTwinCut ? twin : main;
+    const cut = isCut(report) && (isTwinCut ? tr("random weights: {n} of {all}", {n: total, all: nPlanned}) : tr("after {n} of {all} steps, at the time limit", {n: total, all: nPlanned}));
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
     return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden || cut ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
