@@ -36,9 +36,9 @@ def test_a_missing_layer_becomes_the_last_one_with_a_warning() -> None:
 def test_the_summary_counts_the_heads_of_each_family_and_names_single_ones() -> None:
     before, after = (np.roll(np.eye(12), offset, axis=1) for offset in (-1, 1))
     attention = np.stack([[before, after, np.eye(12)[[5] * 12]]])  # L H T T
-    assert _name_families(attention) == ["previous", "next", "same token"]
+    assert _name_families(attention) == ["previous", "next", "one token"]
     assert _summarise(["previous", "nearby", "nearby", "other"], n_heads=2) == (
-        "Of 4 heads, **2** favour nearby tokens, head 1.1 the previous token, the other, head 2.2, none."
+        "Of 4 heads, **2** favour nearby tokens, head 1.1 the previous token, the other, head 2.2, none of these."
     )
 
 

@@ -86,7 +86,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     app.button(key="order_as_typed").click().run()
     assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
     app.segmented_control(key="section").set_value("models").run()
-    assert "| random team of the text | 35.2\u00a0% | 35.2\u00a0% |" in body_text(app)
+    assert "A random team of the text is right in 35.2\u00a0%." in body_text(app)
 
 
 def test_positions_that_only_a_changed_model_knows_are_not_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ ABOUT_SCORE = (
 CAVEAT = (
     "**Attention is not by itself an explanation.** It shows how a head weights the tokens’ value vectors, not what "
     "the model does with them. Each row of a map (a query) sums to 1. A head favours what gets half of its weight "
-    "on this text (nearby: up to two tokens away), or one same token that has the largest weight in half of its rows."
+    "on this text (nearby: up to two tokens away), or the one token that has the largest weight in half of its rows."
 )
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
@@ -51,11 +51,11 @@ MAX_TAGGED = 6
 """Maximum number of heads in a layer whose maps have room for a tag."""
 FAMILIES = {
     "nearby": "nearby tokens",
-    "same token": "one same token",
+    "one token": "the same token for every query",
     "previous": "the previous token",
     "next": "the next token",
     "itself": "the token itself",
-    "other": "none",
+    "other": "none of these",
 }
 """The tokens that a head may favour on this text: a tag, and the same in a sentence."""
 
@@ -176,7 +176,7 @@ def _name_families(attention: np.ndarray) -> list[str]:
         elif float((pattern * is_near).sum()) / len(pattern) >= max(0.5, 2 * is_near.mean()):
             family = "nearby"
         elif len(pattern) > 1 and np.bincount(pattern.argmax(axis=1)).max() >= len(pattern) / 2:
-            family = "same token"
+            family = "one token"
         else:
             family = "other"
         families.append(family)
@@ -186,7 +186,7 @@ def _name_families(attention: np.ndarray) -> list[str]:
 def _summarise(families: Sequence[str], *, n_heads: int) -> str:
     """How many heads favour which tokens, in a sentence; a single head is named."""
     if set(families) == {"other"}:
-        return f"None of {len(families)} heads favours nearby tokens or one same token."
+        return f"None of {len(families)} heads favours nearby tokens or one token."
     clauses: list[str] = []
     for family in sorted(FAMILIES, key=lambda family: (family == "other", -families.count(family))):
         names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]

@@ -327,12 +327,14 @@ def _draw_models(text_box: str | None) -> None:
     tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
     accuracies = [(test.get("accuracy"), test.get("order", {}).get("words_shuffled")) for test in tests]
     rows = list(zip(MODELS.values(), accuracies, strict=True))
-    need, circuit = "", Circuit.of(classifiers[0])
+    need, chance, circuit = "", "", Circuit.of(classifiers[0])
     if circuit is not None and (guess := circuit.guess.get("test")) is not None:
-        rows.append(("random team of the text", (guess, guess)))
+        chance = f" A random team of the text is right in {percentage(guess)}."
         if (without := accuracies[-1][0]) is not None and without - guess < LITTLE:
             need = "**Yes**: without them, it is no better than a random guess among the teams in the text. "
-    st.markdown(f"{need}Three models, trained alike except for their positions, predict which team won a match.")
+    st.markdown(
+        f"{need}Three models, trained alike except for their positions, predict which team won a match.{chance}"
+    )
     cells = [(kind, *("not measured" if each is None else percentage(each) for each in pair)) for kind, pair in rows]
     st.markdown(table(("positions", "test accuracy", "with shuffled words"), cells))
     if text_box is not None:

@@ -145,8 +145,8 @@ function linearSentence(candidates, used, labels) {
   const baseline = candidates.find(({name}) => name === "baseline");
   if (!baseline) return "";
   const points = pointsBetween(used, baseline, labels), n = Math.abs(points);
-  return (points === 0 ? tr("The linear model is as accurate")
-    : points > 0 ? trn("The linear model is {n} point behind", "The linear model is {n} points behind", {n})
+  if (points === 0) return tr("The linear model is as accurate") + tr(".");
+  return (points > 0 ? trn("The linear model is {n} point behind", "The linear model is {n} points behind", {n})
       : trn("The linear model is {n} point ahead", "The linear model is {n} points ahead", {n})) + doubt(used, baseline, labels);
 }
 
@@ -281,5 +281,6 @@ const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 export function effectTexts(without, before, {rows}) {
   const labels = rows.map(({classIndex}) => classIndex), whole = {name: "", title: tr("with all heads on"), answers: before}, used = {...whole, answers: without};
   const text = `${tr("Accuracy: {accuracy}", {accuracy: accuracyText(without, labels)})} (${tr("before: {probability}", {probability: accuracyText(before, labels)})})`;
-  return [text + doubt(used, whole, labels), intervalOf(used, whole, labels)];
+  const isSame = countRight(without, labels).right === countRight(before, labels).right;
+  return [text + (isSame ? tr(".") : doubt(used, whole, labels)), intervalOf(used, whole, labels)];
 }
