@@ -132,17 +132,18 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
             + " Tokens in angle brackets are added by the model." * any(token.is_special for token in tokens),
         )
         with st.container(key="switch_columns"):
-            board, card = st.columns([5, 6] if lecture.is_on() else [2, 3], gap="large")
+            board, card = st.columns([1, 1] if lecture.is_on() else [2, 3], gap="large")
     with board:
         _draw_board(page, effects, result.classes[result.predicted], parts)
         _choose_parts(page, offered, parts, tokens, replaced_by=heads.REPLACEMENT_NAMES[how])
-        _draw_bars(result, names)
+        with card if lecture.is_on() else st.container():
+            _draw_bars(result, names)
         if not lecture.is_on():
             heads.draw_replacement(classifier, page.view, key="switch_heads")
     heads_off = [part for part in parts if isinstance(part, tuple) and part[1] != FEED_FORWARD]
     if heads_off:
         chosen = (page.view.layer, page.view.head)
-        with card:
+        with lecture.slide(lecture.ATTENTION) if lecture.is_on() else card:
             _draw_card(page, classifier, chosen if chosen in heads_off else heads_off[0])
 
 
@@ -301,8 +302,7 @@ def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
         names_above=has_long_names(result.classes), n_rows=N_BARS,
     )  # fmt: skip
     figure.update_layout(
-        height=figure.layout.height - 28,
-        xaxis_title=None,
+        height=figure.layout.height - 10,
         legend_title={"text": "probability: ", "side": "left", "font": {"size": 15}},
     )
     chart(
