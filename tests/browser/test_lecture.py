@@ -256,7 +256,7 @@ def test_steps_can_be_skipped_part_by_part_and_as_a_whole(wide: Page, server: Se
 
 
 def test_a_slide_of_text_is_centred_and_as_large_as_its_room_allows(wide: Page, server: Server) -> None:
-    for name, more in (("tokens", {}), ("steps", {"step": "text"})):
+    for name, more in (("tokens", {}), ("steps", {"step": "tokens"})):
         visit(wide, server, name, wait_for=BAR, checkpoint=PLAIN, text=TEXT, mode="lecture", **more)
         wait_until_steady(wide)
         room = wide.evaluate("""() => {
