@@ -45,7 +45,7 @@ WATCH = """
 }
 """
 IS_REDRAWN = """
-(text) => document.querySelector('.txcls-text')?.textContent === text
+(text) => document.querySelector('.txcls-text')?.textContent.toLowerCase() === text.toLowerCase()
   && window.redrawnAt > window.sentAt && window.sentAt > window.lastKeyAt
 """
 
