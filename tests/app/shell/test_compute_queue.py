@@ -58,6 +58,14 @@ def test_a_short_computation_ends_while_long_ones_run() -> None:
         pass
 
 
+def test_a_turn_within_a_turn_is_refused() -> None:
+    queue = ComputeQueue(max_waiting=20)
+    with queue.turn(lambda: None), pytest.raises(AssertionError, match="wait forever"), queue.turn(lambda: None):
+        pass
+    with queue.turn(lambda: None):
+        pass
+
+
 def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
     queue = ComputeQueue(max_waiting=1)
 

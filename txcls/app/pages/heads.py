@@ -16,7 +16,7 @@ from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text, duration, may_compute, say_not_measured, seconds_per_text
+from txcls.app.shell.prediction import classify_text, duration, may_compute, say_not_measured
 from txcls.data.datasets import sentences
 from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
@@ -169,7 +169,7 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
             )
             return
         rows = [classifier.encode(text).ids for text in sentences()]
-        seconds = n_heads * len(rows) * seconds_per_text(classifier, max(sentences(), key=len))
+        seconds = n_heads * sum(map(len, rows)) * cached_results.seconds_per_token(page.source)
         if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
             bar = st.progress(0.0)
             measuring = measure_worth(classifier_of(classifier.checkpoint), rows, means)
@@ -301,8 +301,11 @@ def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
         changed="without it" if len(names) == 1 else "without them",
         names_above=has_long_names(result.classes), n_rows=N_BARS,
     )  # fmt: skip
+    # The bars have numbers, and the legend says of what.
+    figure.update_xaxes(showticklabels=False, title=None)
     figure.update_layout(
-        height=figure.layout.height - 10,
+        height=figure.layout.height - 45,
+        margin={"b": 5},
         legend_title={"text": "probability: ", "side": "left", "font": {"size": 15}},
     )
     chart(

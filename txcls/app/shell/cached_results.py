@@ -1,5 +1,6 @@
 """The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -13,6 +14,7 @@ from txcls import inspection
 from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
+from txcls.data.datasets import sentences
 from txcls.evaluation.compare import SameRows, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
@@ -62,6 +64,15 @@ def of_checkpoint(
 def predict(source: Source, text: str) -> Prediction:
     """All classes ranked for a text."""
     return checkpoints.classifier(source).predict([text])[0]
+
+
+@cached()
+def seconds_per_token(source: Source) -> float:
+    """How long classifying takes, measured on the longest of the sentences that ship with txcls."""
+    classifier, text = checkpoints.classifier(source), max(sentences(), key=len)
+    started = time.perf_counter()
+    classifier.probabilities([text])
+    return (time.perf_counter() - started) / len(classifier.encode(text).tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from txcls.app.shell.limits import BusyError, limits
 from txcls.inference.interrupts import pausing
 
+_HELD = threading.local()
 MAX_RUNNING = 4
 """Maximum number of computations that run at once and share the cores; each holds its memory until it ends."""
 
@@ -42,6 +43,7 @@ class ComputeQueue:
         Raises:
             BusyError: the queue is full.
         """
+        assert not getattr(_HELD, "turn", False), "turns that wait for one another's results could wait forever"
         if not self._places.acquire(blocking=False):
             raise BusyError(
                 f"This server is busy: {self._max_waiting} computations are already waiting. Try again in a moment."
@@ -49,9 +51,11 @@ class ComputeQueue:
         try:
             while not self._running.acquire(timeout=0.2):
                 wait()
+            _HELD.turn = True
             try:
                 yield
             finally:
+                _HELD.turn = False
                 self._running.release()
         finally:
             self._places.release()

@@ -1,7 +1,6 @@
 """A page's model and its prediction: load, classify, ask for a text, say what is missing, put off what takes long."""
 
 import html
-import time
 from dataclasses import dataclass
 
 import streamlit as st
@@ -142,16 +141,6 @@ def say_not_measured(page: layout.Page, what: str) -> None:
     )
 
 
-def seconds_per_text(classifier: Predictor, text: str) -> float:
-    """How long it takes to classify this text, measured once in a session."""
-    measured: dict[tuple[str, str], float] = st.session_state.setdefault("seconds_per_text", {})
-    if (key := (classifier.name, text)) not in measured:
-        started = time.perf_counter()
-        classifier.probabilities([text])
-        measured[key] = time.perf_counter() - started
-    return measured[key]
-
-
 def duration(seconds: float) -> str:
     """A duration in words, roughly."""
     return f"about {10 * max(1, round(seconds / 10))} s" if seconds < 100 else f"about {seconds / 60:.0f} minutes"
@@ -165,7 +154,8 @@ def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, wha
     """
     if too_large(classifier.checkpoint) is None:
         return True
-    seconds = n_texts * seconds_per_text(classifier, page.view.text)
+    n_tokens = len(classifier.encode(page.view.text).tokens)
+    seconds = n_texts * n_tokens * cached_results.seconds_per_token(page.source)
     asked_for = st.session_state.setdefault("asked_for", set())
     asked = (key, page.source.state, page.view.text)
     if seconds <= MAX_SECONDS or asked in asked_for:
