@@ -265,11 +265,14 @@ class Curves {
       const points = values.map((value, n) => (value === null ? "" : `${this.x(n, panel)},${y(value)}`)).filter(Boolean)
       return svgElement("polyline", { class: split, points: points.join(" ") })
     })
-    const title = svgElement("text", { x: panel.x + 6, y: panel.y - 5, "font-weight": 650 }, `${metric} (steps not to scale)`)
+    const title = svgElement("text", { x: panel.x + 6, y: panel.y - 5, "font-weight": 650 }, metric)
     const steps = this.labelledSteps(panel).map((n) =>
       svgElement("text", { x: this.x(n, panel), y: bottom + 17, "text-anchor": n === last ? "end" : "middle" }, grouped(data.steps[n])),
     )
     steps.push(svgElement("text", { x: panel.x - 12, y: bottom + 17, "text-anchor": "end" }, "step"))
+    if (metric === "accuracy") {
+      steps.push(svgElement("text", { x: panel.x + panel.width, y: bottom - 6, "text-anchor": "end" }, "steps not to scale"))
+    }
     return [...axis, ...curves, title, ...steps, ...data.flips.map((n) => triangle(this.x(n, panel), bottom + 3))]
   }
 
