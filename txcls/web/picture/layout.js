@@ -102,7 +102,7 @@ export class Layout {
     const {perRow, size, cellWidth, cellHeight} = H > MANY_HEADS ? manyHeads(H, layerWidth * MAPS_SHARE, availableHeight)
       : fewHeads(H, storyLength ? layerWidth * MAPS_SHARE : layerWidth - LAYER_GAP, {maxHeight: availableHeight - 32 - minLanes,
         comfortableHeight: availableHeight - 32 - wideLanes, storyLength});
-    this.axis = this.axisOf(size, 32 + Math.ceil(H / perRow) * cellHeight + minLanes, {storyLength, availableHeight});
+    if (layers) this.axis = this.axisOf(size, 32 + Math.ceil(H / perRow) * cellHeight + minLanes, {storyLength, availableHeight});
     const top = 30 + this.axis.height + Math.ceil(H / perRow) * cellHeight + 2;
     const lanesHeight = Math.max(minLanes, Math.min(N * 44 * scale, availableHeight - top));
     this.breadth = top + Math.max(lanesHeight, bars * 34 * scale - top + 40) + 2;

@@ -233,7 +233,7 @@ export class Painting {
   /** Write the words at the rows and above the columns of the first map, if they can be read. */
   drawAxis() {
     const {layout: {axis: {font, height}, zones: [zone]}, drawn: {axis}} = this;
-    (font && zone ? this.scene.lanes : []).forEach(({name}, n) => {
+    (font ? this.scene.lanes : []).forEach(({name}, n) => {
       const cell = zone.size / this.layout.lanes, top = ABOVE_MAPS + height, left = zone.start + 4;
       const style = {"font-size": `${round(font * 0.95)}px`, "line-height": `${round(cell)}px`};
       for (const isColumn of [false, true]) {

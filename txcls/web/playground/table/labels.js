@@ -81,18 +81,21 @@ export function variantsOf(labels) {
 /** A label with single spaces instead of hyphens, underscores and stops. */
 const spaced = (label) => label.replace(/[\s_\-–.]+/g, " ").trim();
 
+/** A label without spaces, hyphens and underscores, with “and” for “&”. */
+const joined = (label) => spaced(label.replaceAll("&", " and ")).replaceAll(" ", "");
+
 /** A label without case, accents, spaces, hyphens and underscores. */
 function spellingKey(label) {
-  const folded = foldedName(label), key = spaced(folded.replaceAll("&", " and ")).replaceAll(" ", "");
+  const folded = foldedName(label), key = joined(folded);
   return /\p{L}/u.test(key) ? key : folded; // “+1” and “-1” are different numbers, “👍” and “👎” different signs
 }
 
 /** In what two spellings with the same key differ. */
 function differences(label, other) {
-  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, ""), plain = (text) => spaced(text.replaceAll("&", " and ")).replaceAll(" ", "");
+  const unaccented = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "");
   const kinds = [];
-  if (plain(unaccented(label)) !== plain(unaccented(other))) kinds.push(tr("capitals"));
-  if (plain(label.toLowerCase().normalize("NFC")) !== plain(other.toLowerCase().normalize("NFC"))) kinds.push(tr("accents"));
+  if (joined(unaccented(label)) !== joined(unaccented(other))) kinds.push(tr("capitals"));
+  if (joined(label.toLowerCase().normalize("NFC")) !== joined(other.toLowerCase().normalize("NFC"))) kinds.push(tr("accents"));
   if (foldedName(label) !== foldedName(other)) kinds.push(tr("spaces or marks"));
   return kinds.join(` ${tr("and")} `) || tr("capitals");
 }
