@@ -150,8 +150,8 @@ class Comparison:
             yield f"{self.n} test rows are too few for a dependable figure."
         name, measure = ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
         transformer, guessing = (getattr(c, measure) for c in (self.transformer, self.majority))
-        says_little = self.is_hardly_trained and not self.learned_nothing
-        if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS and not says_little:
+        is_explained = self.is_hardly_trained and not self.learned_nothing
+        if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS and not is_explained:
             how, remedies = "the Transformer is not clearly better", "more rows or more time"
             if self.learned_nothing:
                 how, remedies = "neither model is clearly better", f"clearer labels, {remedies}"

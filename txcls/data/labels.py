@@ -157,7 +157,9 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     for name, target in variants.items():
         spellings[target].append(counted[name])
     if variants:
-        said, short = ("Labels merged",) * 2 if merged else ("Labels that look like one class", "Labels alike")
+        said, short = (
+            ("Labels merged", "Labels merged") if merged else ("Labels that look like one class", "Labels alike")
+        )
         every = "; ".join(f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items())
         name, target = next(iter(variants.items()))
         brief = f"{short}: {len(variants):,}, such as {quote(name)} as {quote(target)}."

@@ -180,7 +180,7 @@ IMDB = DatasetInfo(
     title="IMDB: film reviews, positive or negative",
     examples="reviews",
     homepage="https://ai.stanford.edu/~amaas/data/sentiment/",
-    terms="no explicit licence; cite the paper",
+    terms="no explicit licence; cite Maas et al., ACL 2011",
     files=(
         RemoteFile(
             "aclImdb_v1.tar.gz",
