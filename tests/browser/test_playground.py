@@ -682,7 +682,8 @@ def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: Page, address:
       new MutationObserver(() => said.push(play.textContent)).observe(play, {childList: true})
     }""")
     offline.get_by_role("button", name="↻ Train again").dblclick()
-    offline.wait_for_function("said.includes('❚❚ Pause') && said.at(-1) === '↻ Train again'")  # it was not paused
+    has_trained = "() => said.includes('❚❚ Pause') && said.at(-1) === '↻ Train again'"  # and was not paused
+    offline.wait_for_function(has_trained)
 
 
 def test_train_is_not_forgotten_while_a_table_is_read(offline: Page, address: str) -> None:

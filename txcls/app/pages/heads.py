@@ -51,6 +51,8 @@ from txcls.text.formatting import class_title, head_name, percentage, with_sign
 from txcls.text.tokens import Token
 
 POSITIONS = "positions"
+BOARD_CLICKS = "board_clicks"
+"""Session key of the number of clicks on the board."""
 """Name of the position vectors as a part that can be switched off."""
 N_BARS = 2
 """Number of classes drawn as bars."""
@@ -241,6 +243,7 @@ def _switch_clicked(key: str) -> None:
     if (point := clicked_point(key)) is not None:
         layer, head = int(point[0]), int(point[1])
         chosen = {} if head == FEED_FORWARD else {"layer": layer, "head": head}
+        st.session_state[BOARD_CLICKS] = st.session_state.get(BOARD_CLICKS, 0) + 1
         view_state.change_view(switched=(_as_switch((layer, head)),), **chosen)
 
 
@@ -255,13 +258,21 @@ def _choose_parts(
     page: layout.Page, offered: Sequence[Part], parts: Sequence[Part], tokens: Sequence[Token], *, replaced_by: str
 ) -> None:
     """Draw the list of the parts that are switched off, which works without a mouse and for several parts at once."""
-    key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}"
+    # After a click on the board, the browser may send the parts of before with the next click: a new list ignores them.
+    n_clicks = st.session_state.get(BOARD_CLICKS, 0)
+    key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}_{n_clicks}"
     st.session_state[key] = list(parts)
     st.multiselect(
         f"Off (framed; replaced by {replaced_by}): click a cell, or choose", offered, key=key,
         format_func=lambda part: _part_name(part, tokens),
-        on_change=lambda: view_state.change_view(switched=tuple(map(_as_switch, st.session_state[key]))),
+        on_change=_switch_chosen, args=(key, tuple(parts)),
     )  # fmt: skip
+
+
+def _switch_chosen(key: str, shown: tuple[Part, ...]) -> None:
+    """Switch the chosen parts off, unless the browser only sent what was `shown`."""
+    if (chosen := tuple(st.session_state[key])) != shown:
+        view_state.change_view(switched=tuple(map(_as_switch, chosen)))
 
 
 def _part_name(part: Part, tokens: Sequence[Token]) -> str:
