@@ -227,8 +227,9 @@ def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Seq
         quantity=f"The probability of {label(winner)}",
         framed=[part for part in parts if isinstance(part, tuple)],
     )
-    # A chart keeps its selection and does not report a second click on a cell, so each choice creates a new chart.
-    key = f"chart_board_{page.source.name}_{'_'.join(map(_as_switch, parts))}"
+    # The browser keeps a chart's selection: it does not report a second click on a cell, and sends the old selection
+    # again if a chart with the same key returns. So each click creates a chart with a key of its own.
+    key = f"chart_board_{page.source.name}_{st.session_state.get(BOARD_CLICKS, 0)}"
     chart(
         figure,
         key=key,
