@@ -272,7 +272,9 @@ def test_only_a_needed_column_of_formulas_that_were_never_calculated_is_refused(
     rows = [["text", "label", "n"], *([f"text {n}", "ab"[n % 2], '=IF(1=1,"a","b")'] for n in range(4))]
     table = Table(workbook(tmp_path / "t.xlsx", Data=[*rows, ["=> see below", "a"]]))
     assert table.notes == ("Formulas that were never calculated: 5 (first: cell C2).",)
-    assert table.uncalculated(["text"]) == {6} and not table.uncalculated(["label"])
+    assert table.rows_with_uncalculated_formulas(["text"]) == {6} and not table.rows_with_uncalculated_formulas(
+        ["label"]
+    )
     read, _ = read_labelled(table.path)
     assert read.numbers == [2, 3, 4, 5] and "Rows left out: 1 with an uncalculated formula (row 6)." in read.notes
     with pytest.raises(DataError, match="formulas in column 'n' were never calculated; open the file"):

@@ -197,7 +197,7 @@ def test_character_features_are_used_where_they_score_higher() -> None:
 def test_long_texts_of_a_megabyte_keep_their_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     page = " ".join(f"word{n % 300} text{n % 200}" for n in range(3000))
     texts = [f"{page[n:]} {('eau', 'ung')[n % 2]}" for n in range(40)]
-    n_entries, _ = linear.measure_features("characters", texts)
+    n_entries, _ = linear.estimate_features("characters", texts)
     assert sum(map(len, texts)) > 1_000_000 > n_entries > 20_000, "a page repeats itself"
     rows = inflected(400, seed=0)
     assert "left out" not in fit_linear(rows).settings

@@ -42,8 +42,8 @@ class Checkpoint:
     """A model with everything needed to use it, and the record of how it was made.
 
     `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
-    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows; saving
-    the checkpoint copies it, and nothing else uses it. Weights are stored as float16, or, with `float32` (imported
+    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows, which
+    `--model linear` uses; saving the checkpoint copies it. Weights are stored as float16, or, with `float32` (imported
     models), as they are.
     """
 

@@ -287,14 +287,14 @@ class _Scope(_Part):
     """Number of them with a probability above 90 %."""
 
 
-class _Language(_Part):
+class _LanguageModelMetrics(_Part):
     loss: Positive
     perplexity: Annotated[float, Field(strict=True, ge=0.0)]
     accuracy: Share
 
 
 class _CardPart(_Part):
-    """`txcls.checkpoint.card.card_part`."""
+    """A part of the model card, as `card_part` makes it."""
 
     text: Text
     head: Many[Text]
@@ -326,7 +326,7 @@ class _Metrics(_Part):
     test: Metrics = _ABSENT
     new: Metrics = _ABSENT
     scope: dict[str, _Scope] = {}
-    language: _Language = _ABSENT
+    language: _LanguageModelMetrics = _ABSENT
     comparison: Comparison = _ABSENT
     refit: _Refit = _ABSENT
     """The model that was trained again on all rows after measuring."""

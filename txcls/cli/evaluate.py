@@ -33,7 +33,7 @@ from txcls.data.hashes import MIN_KNOWN
 from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
 from txcls.evaluation import evaluate as measuring
-from txcls.evaluation.evaluate_file import FileRows, far_below, rows_of_file, which_file
+from txcls.evaluation.evaluate_file import FileRows, far_below, missing_file_error, rows_of_file
 from txcls.evaluation.label_errors import doubtful_labels
 from txcls.evaluation.linear import advice_on_model, linear_of
 from txcls.evaluation.predict_logits import in_classes_of
@@ -214,7 +214,7 @@ def read_file_rows(
 ) -> FileRows | None:
     """The rows of the user's own file, read from the named columns and sheet; None for data in the published format."""
     if data is None and loaded.config.data.dataset == "table":
-        raise which_file(loaded)
+        raise missing_file_error(loaded)
     if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
     in_published_format = ""

@@ -9,7 +9,7 @@ import typer
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.cli.shared import LessonArgument, LessonLanguageOption, note, print_rows
 from txcls.inference.predictor import Predictor
-from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, languages_of, lesson_names, open_lesson
+from txcls.lessons import Lesson, SolvedStep, check_lesson, find_lesson, languages_of, lesson_names, open_lesson
 from txcls.lessons.measures import measures
 from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered, write_template
 from txcls.lessons.worksheet import write_worksheet
@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
 _load = cache(Predictor.load)
 
 
-def _check_steps(lesson: Lesson) -> list[Solved]:
+def _check_steps(lesson: Lesson) -> list[SolvedStep]:
     """Check a lesson, and return its steps with all measurements."""
     return check_lesson(lesson, _load, checkpoints=[summary.name for summary in list_checkpoints().classifiers])
 

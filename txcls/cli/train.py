@@ -131,7 +131,7 @@ def train(
             started=time.monotonic() if context.obj is None else context.obj,
         )
         return
-    config = _config(preset, settings or (), seed)
+    config = _load_config(preset, settings or (), seed)
     options: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps}
     if config.objective != "classify":
         if init is not None:
@@ -182,7 +182,7 @@ def pretrain(
     With `--minutes`, the learning rate falls to zero within that time, even if the option is only given to resume.
     """
     options = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps, "minutes": minutes}
-    _pretrain(_config(preset, settings or (), seed), data, out, device=device, **options)
+    _pretrain(_load_config(preset, settings or (), seed), data, out, device=device, **options)
 
 
 def _pretrain(config: RunConfig, data: Path | None, out: Path | None, *, device: str | None, **options: Any) -> None:
@@ -194,7 +194,7 @@ def _pretrain(config: RunConfig, data: Path | None, out: Path | None, *, device:
     note(f"saved {folder}: validation {name} {metrics[name]:.2f}, token accuracy {percentage(metrics['accuracy'], 2)}")
 
 
-def _config(preset: str, settings: Sequence[str], seed: int | None) -> RunConfig:
+def _load_config(preset: str, settings: Sequence[str], seed: int | None) -> RunConfig:
     return load_preset(preset).with_settings([*settings, *([] if seed is None else [f"train.seed={seed}"])])
 
 

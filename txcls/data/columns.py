@@ -49,8 +49,8 @@ JOINER = " + "
 MAX_SAMPLED_LENGTH, PREDICTED_ROWS = 2000, 1000
 """Number of characters of a value in a sample, and of rows in which the texts predict a column."""
 MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
-"""A column is chosen because texts predict it best only if its predictability exceeds the others' by this much, or if
-the most likely one's is below the second number and at least as much lower."""
+"""The column that texts predict best is chosen if its score leads the second-best by MIN_ADVANTAGE, or the most likely
+column's by UNPREDICTED where that score is below UNPREDICTED."""
 MAX_HINTED = 4
 """Maximum number of other columns that a hint names."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"

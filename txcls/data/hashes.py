@@ -57,9 +57,9 @@ class KnownShare:
         self._known, self._compared = set(sketch_of_known), set[str]()
         is_whole = len(sketch_of_known) not in (0, SKETCH_SIZE)
         self._highest = "g" if is_whole else max(sketch_of_known, default="")  # "g": above all hashes
-        self.compare(texts)
+        self.add(texts)
 
-    def compare(self, texts: Iterable[str]) -> None:
+    def add(self, texts: Iterable[str]) -> None:
         """Compare more texts with the known ones."""
         self._compared.update(value for value in map(_short_hash, texts) if value <= self._highest)
 

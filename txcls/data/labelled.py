@@ -119,7 +119,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
     rows: list[tuple[int, str, str]] = []
     left_out: dict[str, list[int]] = defaultdict(list)
     columns = [*text_columns(text_column, table.columns), label_column]
-    uncalculated, renamed = table.uncalculated(columns), Counter[str]()
+    uncalculated, renamed = table.rows_with_uncalculated_formulas(columns), Counter[str]()
     for number, values in table.rows(columns):
         text = row_text(values, text_column, where=f"{table.path}, {table.unit} {number}", config=config)
         name = label_name(values.get(label_column))

@@ -316,7 +316,7 @@ class Table:
                 "the delimiter"
             )
 
-    def uncalculated(self, columns: Collection[str]) -> set[int]:
+    def rows_with_uncalculated_formulas(self, columns: Collection[str]) -> set[int]:
         """The numbers of the rows in which one of these columns has a formula that was never calculated.
 
         Raises:

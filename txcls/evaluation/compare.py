@@ -15,7 +15,7 @@ from txcls.data.hashes import MIN_KNOWN
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts, join_rows
 from txcls.errors import CheckpointError, DataError, list_names
-from txcls.evaluation.evaluate_file import rows_of_file, which_file
+from txcls.evaluation.evaluate_file import missing_file_error, rows_of_file
 from txcls.evaluation.linear import LinearModel, fit_linear
 from txcls.evaluation.metrics import accuracy_difference, bootstrap_interval, paired_difference, wilson
 from txcls.evaluation.predict_logits import classifier_of, in_classes_of, predict_logits, tokenised_for
@@ -160,7 +160,7 @@ def compare_on_test_rows(
 
 
 @dataclass(frozen=True, slots=True)
-class SameRows:
+class CheckpointComparison:
     """Two classifiers on the same `n` test rows, of which `example` is the text of the first.
 
     `difference` is the second one's accuracy minus the first one's, with a paired interval; `steps` are the training
@@ -187,7 +187,7 @@ class SameRows:
 
 def compare_checkpoints(
     first: Checkpoint, second: Checkpoint, *, data_path: Path | None = None, limit: int = 1_000_000
-) -> SameRows:
+) -> CheckpointComparison:
     """Compare two classifiers on the test rows of their data set, or on a random sample of `limit` of them.
 
     If both were trained on tables, these are the rows of `data_path` that neither was trained on.
@@ -219,7 +219,7 @@ def compare_checkpoints(
     accuracies = wilson(int(right[0].sum()), n), wilson(int(right[1].sum()), n)
     difference = accuracy_difference(right[1], right[0])
     steps = _steps_to_learn(first), _steps_to_learn(second)
-    return SameRows(n, parts[0].texts[0], accuracies, difference, steps)
+    return CheckpointComparison(n, parts[0].texts[0], accuracies, difference, steps)
 
 
 def _source_of(checkpoint: Checkpoint) -> str:
@@ -235,7 +235,7 @@ def _rows_of_neither(both: Sequence[Checkpoint], path: Path | None) -> list[Labe
         DataError: no file was given, or there are no such rows.
     """
     if path is None:
-        raise which_file(both[0])
+        raise missing_file_error(both[0])
     files = [rows_of_file(checkpoint, path) for checkpoint in both]
     rows = [{number: row for row, number in enumerate(file.numbers)} for file in files]
     common = sorted(rows[0].keys() & rows[1].keys())

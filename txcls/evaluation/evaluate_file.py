@@ -43,7 +43,7 @@ class FileRows(NamedTuple):
     numbers: list[int]
 
     def metrics(self, accuracy: float) -> dict[str, float]:
-        """Whether the rows were held out, or the share trained on; and the accuracy with unknown classes as errors."""
+        """Whether the rows were held out, or the share trained on; the accuracy if unknown classes count as errors."""
         metrics: dict[str, float] = {"held_out": True} if self.is_held_out else {"learned": round(self.learned, 4)}
         if self.n_unknown:
             share = accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
@@ -154,7 +154,7 @@ def _splits_in_training(checkpoint: Checkpoint, rows: LabelledTexts) -> Splits |
     return splits if sketch(texts) == data["sketch"] else None
 
 
-def which_file(checkpoint: Checkpoint) -> DataError:
+def missing_file_error(checkpoint: Checkpoint) -> DataError:
     """The error if a checkpoint that was imported or trained on the user's own file is evaluated without a file."""
     if checkpoint.config.imported:
         return DataError(

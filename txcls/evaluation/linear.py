@@ -125,7 +125,7 @@ def fit_linear(
     max_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
     rows = rows.subset(_sample(rows, limit / WORD_ENTRIES, seed=seed).tolist())
     texts, truth = [text[:MAX_CHARACTERS] for text in rows.texts], np.asarray(rows.labels, dtype=np.int64)
-    fit_in = reads_characters and measure_features("characters", texts)[0] <= min(limit, MAX_ENTRIES)
+    fit_in = reads_characters and estimate_features("characters", texts)[0] <= min(limit, MAX_ENTRIES)
     kinds = ("words", "characters") if fit_in else ("words",)
     extractors, parts = zip(
         *(_fit_features(kind, texts, limit=max_features // len(kinds)) for kind in kinds), strict=True
@@ -189,7 +189,7 @@ def _fit_features(kind: str, texts: Sequence[str], *, limit: int) -> tuple["Pipe
     return make_pipeline(hashing, selection, weights), features
 
 
-def measure_features(kind: str, texts: Sequence[str]) -> tuple[float, float]:
+def estimate_features(kind: str, texts: Sequence[str]) -> tuple[float, float]:
     """The number of non-zero features of a kind in the texts, and the seconds to compute them, both estimated."""
     sample = [text[:MAX_CHARACTERS] for text in texts[:: -(-len(texts) // COUNTED_TEXTS) or 1]]
     times = sum(min(len(text), MAX_CHARACTERS) for text in texts) / max(sum(map(len, sample)), 1)
@@ -223,7 +223,7 @@ def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArr
 def estimate_seconds(texts: Sequence[str], n_classes: int) -> tuple[float, float]:
     """Estimated seconds to fit the model to the texts and to classify them: as it is, and if it reads only words."""
     limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
-    (n_words, of_words), (n_characters, of_characters) = (measure_features(kind, texts) for kind in _TERMS)
+    (n_words, of_words), (n_characters, of_characters) = (estimate_features(kind, texts) for kind in _TERMS)
 
     def total(n_entries: float, seconds: float) -> float:
         work = n_classes * min(n_entries, limit)

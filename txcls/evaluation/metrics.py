@@ -25,7 +25,7 @@ RESAMPLES, MAX_CORRECTED = 1000, 1000
 
 
 def accuracy_cell(accuracy: float, n: int) -> str:
-    """The accuracy on n rows as a cell of a table or the number of a bar, unless there are too few rows."""
+    """The accuracy on n rows, for a table or a bar: "too few" for fewer than MIN_ROWS rows, "–" for none."""
     return "–" if not n else "too few" if n < MIN_ROWS else percentage(accuracy)
 
 

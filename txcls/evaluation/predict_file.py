@@ -159,7 +159,7 @@ def predict_file(
                 texts = [
                     row_text(flatten(row.values), column, where=f"{where} {row.number}", config=data) for row in piece
                 ]
-                known.compare(texts)
+                known.add(texts)
                 rows = [dict(row.values) for row in piece]
                 for row, values in zip(rows, classify(texts), strict=True):
                     row.update(zip(names.values(), values, strict=True))
@@ -215,7 +215,7 @@ def _text_column(classifier: Predictor, table: Table, text_column: str | None, o
         reason = AS_IN_TRAINING if text_column else f"guessed, since {why_not}" if why_not else "guessed"
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     parts = text_columns(column, columns)
-    table.uncalculated(parts)
+    table.rows_with_uncalculated_formulas(parts)
     read = f"Texts: column{'s' * (len(parts) > 1)} {list_names(parts)}, {reason}."
     for note in (*table.notes, *left_out_note(table.left_out), read):
         on_note(note)

@@ -1,4 +1,4 @@
-"""How much of the difference between two texts moves with one part at one token? Activation patching.
+"""How much of the difference between two predictions does one part carry at one token? Activation patching.
 
 Two texts with the same number of tokens, one "clean" and one "corrupted", get different predictions. The activation of
 one part at one token, recorded on one text, is patched into the forward pass on the other. The logit difference is the

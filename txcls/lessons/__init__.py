@@ -9,7 +9,7 @@ markup        Markdown as HTML, and the texts around a lesson in its language
 worksheet     a lesson on paper, with pictures
 """
 
-from txcls.lessons.checking import Solved, check_lesson, is_right, solve
+from txcls.lessons.checking import SolvedStep, check_lesson, is_right, solve
 from txcls.lessons.reading import (
     Lesson,
     LessonError,
@@ -23,7 +23,7 @@ from txcls.lessons.reading import (
 __all__ = [
     "Lesson",
     "LessonError",
-    "Solved",
+    "SolvedStep",
     "check_lesson",
     "find_lesson",
     "is_right",

@@ -19,7 +19,7 @@ FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedStep:
     """A step with all measured values.
 
     Attributes:
@@ -39,7 +39,7 @@ class Solved:
     offered: tuple[str, ...]
 
 
-def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
+def solve(step: LessonStep, load: Load, *, language: str = "en") -> SolvedStep:
     """Measure everything that a step needs.
 
     Raises:
@@ -58,7 +58,7 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
             answer = as_markdown(answer)
         facts["answer"] = answer
     why = (step.question.why or "") if step.question is not None else ""
-    return Solved(
+    return SolvedStep(
         step=step,
         narration=_fill_in(step.narration, facts, "narration"),
         why=_fill_in(why, facts, "question.why"),
@@ -69,7 +69,7 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
     )
 
 
-def is_right(solved: Solved, answer: Any) -> bool:
+def is_right(solved: SolvedStep, answer: Any) -> bool:
     """Whether an answer is right: an option's index, a number, words in groups, or heads."""
     question = solved.step.question
     if isinstance(question, Number):
@@ -81,7 +81,7 @@ def is_right(solved: Solved, answer: Any) -> bool:
     return bool(answer == solved.right)
 
 
-def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> list[Solved]:
+def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> list[SolvedStep]:
     """Measure every step of a lesson; `checkpoints` are the names that are valid in a URL.
 
     Raises:
@@ -216,7 +216,7 @@ def _contradiction(claim: Claim, value: Result) -> str:
     return f"{claim.measure.measure}: states {stated}, the model gives {sanitize(as_text(value))}"
 
 
-def _compare_expected(solved: Solved) -> None:
+def _compare_expected(solved: SolvedStep) -> None:
     """Reject an expected answer that the model does not give."""
     question = solved.step.question
     if question is None or question.expected is None:

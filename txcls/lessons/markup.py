@@ -35,7 +35,9 @@ def to_html(text: str) -> str:
         formulas.append(_mathml((match[1] or match[2]).strip(), "inline" if match[1] is None else "block"))
         return _PLACE.format(len(formulas) - 1)
 
-    rendered: str = _markdown().render(_FORMULA.sub(placeholder, text.replace("\ue000", "").replace("\ue001", "")))
+    rendered: str = _markdown_parser().render(
+        _FORMULA.sub(placeholder, text.replace("\ue000", "").replace("\ue001", ""))
+    )
     for number, formula in enumerate(formulas):
         rendered = rendered.replace(_PLACE.format(number), formula)
     return rendered.strip()
@@ -49,7 +51,7 @@ def inline(text: str) -> str:
 
 
 @cache
-def _markdown() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
     parser.validateLink = lambda url: url.startswith("https://")  # type: ignore[method-assign]
     return parser.disable("image")

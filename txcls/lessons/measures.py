@@ -92,7 +92,7 @@ class MeasureError(TxclsError):
     """A measurement cannot be made on this model or text."""
 
 
-class _OfHead(Measurement):
+class _HeadMeasurement(Measurement):
     """A quantity of one head."""
 
     layer: FromOne
@@ -219,7 +219,7 @@ class HeadsWorth(Measurement):
         return float(sum(100 * head.mean.lost > self.points for head in measured.heads))
 
 
-class Worth(_OfHead):
+class Worth(_HeadMeasurement):
     """The points of accuracy on test rows lost if a head's output is replaced by its mean or by that of another text
     (resampled), as recorded with the checkpoint."""
 
@@ -310,7 +310,7 @@ class UnknownWords(Measurement):
         return float(sum(token.is_unknown for token in classifier.encode(text).tokens))
 
 
-class MostAttended(_OfHead):
+class MostAttended(_HeadMeasurement):
     """The token that a head attends to most, from one token or on average over all tokens.
 
     With `words_only`, special tokens that the model adds are ignored.
@@ -338,7 +338,7 @@ class MostAttended(_OfHead):
         return [token.label for token in traced.tokens], row
 
 
-class AttentionWeight(_OfHead):
+class AttentionWeight(_HeadMeasurement):
     """The attention weight of a head from one token (the query) to another (the key), in per cent."""
 
     MIN_MARGIN = 2.0
@@ -352,7 +352,7 @@ class AttentionWeight(_OfHead):
         return 100 * float(traced.attention[layer, head, _token_index(self.query, n), _token_index(self.key, n)])
 
 
-class HeadEffect(_OfHead):
+class HeadEffect(_HeadMeasurement):
     """The change in the predicted class's probability without a head, in percentage points."""
 
     MIN_MARGIN = 2.0

@@ -95,7 +95,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
     """Read a lesson from a file; included lessons are looked up in the same folder and among the shipped lessons.
 
-    `depth` is the nesting depth of this lesson within including lessons.
+    `depth` is the number of lessons that include this one, one inside another.
 
     Raises:
         LessonError: the file cannot be read, is not valid YAML, or a field is missing, unknown or invalid; the message

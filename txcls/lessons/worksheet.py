@@ -17,7 +17,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
-from txcls.lessons.checking import Solved, solve
+from txcls.lessons.checking import SolvedStep, solve
 from txcls.lessons.format import Choice, Drag, Heads, LessonStep, Number
 from txcls.lessons.markup import in_notation, inline, to_html, words_in
 from txcls.lessons.measures import Load
@@ -98,7 +98,7 @@ def _without_repeats(figures: Sequence[str]) -> list[str]:
     return [figure if figure != previous else "" for previous, figure in pairwise(["", *figures])]
 
 
-def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]) -> str:
+def _question(number: int, solved: SolvedStep, figure: str, words: Mapping[str, str]) -> str:
     step = solved.step
     question = step.question
     parts = [
@@ -114,7 +114,7 @@ def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]
     return f"<section>{''.join(parts)}</section>"
 
 
-def _answer_space(solved: Solved) -> str:
+def _answer_space(solved: SolvedStep) -> str:
     """Boxes to tick, words to order, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
@@ -128,7 +128,7 @@ def _answer_space(solved: Solved) -> str:
     return f'<div class="line number">{unit}</div>'
 
 
-def _answer(number: int, solved: Solved, figure: str) -> str:
+def _answer(number: int, solved: SolvedStep, figure: str) -> str:
     step = solved.step
     parts = [
         f"<h2>{number}. {html.escape(step.title)}</h2>",

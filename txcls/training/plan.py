@@ -130,7 +130,7 @@ class TrainingPlan:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The tokens read of each text, the epochs, how often a text is read in a step, and the seconds of an epoch."""
+    """How many tokens of each text are read, how many epochs, how often a step reads a text, and seconds per epoch."""
 
     max_length: int
     epochs: int

@@ -1,4 +1,4 @@
-"""With few rows: a logistic regression on the frozen encoder (a probe, Alain & Bengio 2017), where training starts.
+"""With few rows, training starts from a probe: a logistic regression on the frozen encoder (Alain & Bengio 2017).
 
 Cross-validation on the training rows decides whether training improves on it; otherwise the encoder stays as it is.
 """

@@ -9,7 +9,7 @@ from typing import Any
 from txcls.checkpoint.folders import encoder_folder, fingerprint, shared_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
-from txcls.web.export import SETTINGS, frame
+from txcls.web.export import SETTINGS, join_json_and_weights
 
 MAX_LENGTH = 128
 """Maximum number of tokens of a text in the browser."""
@@ -63,6 +63,6 @@ def _read(folder: Path, fingerprint: str) -> BrowserEncoder:
     tokenizer |= {"max_length": changes["max_length"], "class_token": False}
     config = {name: settings[name] for name in SETTINGS}
     description = {"name": checkpoint.name, "config": config, "tokenizer": tokenizer}
-    content = frame(description, weights)
+    content = join_json_and_weights(description, weights)
     summary = {"name": checkpoint.name, "config": config}
     return BrowserEncoder(content, summary, hashlib.sha256(content).hexdigest()[:20])

@@ -174,10 +174,10 @@ def pack(checkpoint: str | Path) -> bytes:
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
     tables = reading_tables(tokenizers={text["tokenizer"]})
-    return frame({"description": model.description, "tables": tables}, model.weights)
+    return join_json_and_weights({"description": model.description, "tables": tables}, model.weights)
 
 
-def frame(description: Any, weights: bytes) -> bytes:
+def join_json_and_weights(description: Any, weights: bytes) -> bytes:
     """A JSON description and a model.safetensors in the form of `pack`."""
     content = page_json(description)
     content += b" " * (-(4 + len(content)) % 8)

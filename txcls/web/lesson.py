@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from txcls.inference.predictor import Predictor
-from txcls.lessons import Lesson, Solved, check_lesson
+from txcls.lessons import Lesson, SolvedStep, check_lesson
 from txcls.lessons.format import Drag, Number
 from txcls.lessons.markup import inline, to_html, words_in
 from txcls.lessons.page_address import view_from_params
@@ -45,7 +45,7 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False,
     return export_page(names, out, single_file=single_file, lesson=description, playground=content, language=language)
 
 
-def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
+def _step(solved: SolvedStep, load: Any, language: str) -> dict[str, Any]:
     """A step as JSON values: its texts, its question, and the view beside them."""
     step = solved.step
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
@@ -68,7 +68,7 @@ def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
     }
 
 
-def _question(solved: Solved) -> dict[str, Any] | None:
+def _question(solved: SolvedStep) -> dict[str, Any] | None:
     question = solved.step.question
     if question is None:
         return None

@@ -56,7 +56,7 @@ class RoomQuestion:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _AskedQuestion:
     """A question, whether it is "open", "closed" or "answered", the answers by phone, and the phones hidden."""
 
     question: RoomQuestion
@@ -73,8 +73,8 @@ class Room:
         self.versions = {"phone": 1, "lecturer": 1}
         self._seen: dict[str, float] = {}  # by phone, the time of its last request
         self._tapped: dict[str, float] = {}
-        self._asked: dict[str, _Asked] = {}  # by the question's id
-        self._now: _Asked | None = None
+        self._asked: dict[str, _AskedQuestion] = {}  # by the question's id
+        self._now: _AskedQuestion | None = None
 
     def present_phones(self) -> dict[str, float]:
         """The phones from which a request has come recently, with its time."""
@@ -142,7 +142,7 @@ class Room:
                     self._now.given.clear()
             if question is not None and question.id not in self._asked and len(self._asked) >= MAX_QUESTIONS:
                 del self._asked[next(iter(self._asked))]
-            self._now = None if question is None else self._asked.setdefault(question.id, _Asked(question))
+            self._now = None if question is None else self._asked.setdefault(question.id, _AskedQuestion(question))
             self.tell_all()
 
     def command(self, name: str, mark: str = "") -> None:
@@ -154,7 +154,7 @@ class Room:
             if name == "hide":
                 asked.hidden.add(mark[:12])
             elif name == "again":
-                self._now = self._asked[asked.question.id] = _Asked(asked.question)
+                self._now = self._asked[asked.question.id] = _AskedQuestion(asked.question)
             elif name == "answer" or asked.stage == "open":
                 asked.stage = "answered" if name == "answer" else "closed"
             self.tell_all()

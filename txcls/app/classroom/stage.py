@@ -18,7 +18,7 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, view_state
 from txcls.errors import TxclsError
 from txcls.inspection.ablation import Means, OutputAblation
-from txcls.lessons import Solved
+from txcls.lessons import SolvedStep
 from txcls.lessons.format import Drag, Heads, Number
 from txcls.lessons.markup import in_notation, to_html
 from txcls.text.formatting import percentage
@@ -90,7 +90,7 @@ def _heads_question(name: str, language: str) -> RoomQuestion:
     return RoomQuestion(name, "choice", ask, language, heads, right=((best,),), answer=f"{heads[best]} ({fall})")
 
 
-def _with_answer(solved: Solved, name: str, language: str) -> RoomQuestion:
+def _with_answer(solved: SolvedStep, name: str, language: str) -> RoomQuestion:
     """A step's question for phones, with the computed answer."""
     question, offered = solved.step.question, solved.offered
     assert question is not None

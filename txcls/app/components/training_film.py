@@ -31,7 +31,7 @@ def film_data(
     snapshot: int,
     default: int = 0,
 ) -> Any:
-    """The data of the film; attention as 16-bit integers, exact to more than two decimals.
+    """The data of the film; attention as 16-bit integers, exact to four decimals.
 
     Args:
         film: with attention among `tokens`.

@@ -14,7 +14,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, view_state
 from txcls.errors import TxclsError
-from txcls.lessons import Lesson, Solved, find_lesson, is_right
+from txcls.lessons import Lesson, SolvedStep, find_lesson, is_right
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 from txcls.lessons.page_address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 
@@ -82,7 +82,7 @@ class _Turn:
     time: float
 
     def is_undone_by(self, position: LessonPosition, page: menu.PageInfo) -> bool:
-        """Whether a run of `page` with the URL of `position` would return to the state before the change."""
+        """Whether running `page` at `position` would undo this change, as a late run with the old URL does."""
         if now() != self.new or time.monotonic() - self.time > LATE_SECONDS:
             return False
         is_old_page = self.old is not None and page is self.old.page and page is not self.new.page
@@ -215,7 +215,7 @@ def restore() -> None:
         go(position.index)
 
 
-def solved(position: LessonPosition) -> Solved:
+def solved(position: LessonPosition) -> SolvedStep:
     """The step with all its values measured; TxclsError if one cannot be measured."""
     lesson = position.lesson
     names = sorted({position.step.checkpoint} & set(checkpoints.names()))

@@ -15,7 +15,7 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, view_state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
-from txcls.lessons import Solved, languages_of
+from txcls.lessons import SolvedStep, languages_of
 from txcls.lessons.format import Choice, Drag, Heads, Number
 from txcls.lessons.markup import words_in
 from txcls.lessons.page_address import View
@@ -129,7 +129,7 @@ def _progress(position: lesson.LessonPosition, words: Mapping[str, str]) -> None
     )
 
 
-def _question(position: lesson.LessonPosition, solved: Solved, words: Mapping[str, str]) -> None:
+def _question(position: lesson.LessonPosition, solved: SolvedStep, words: Mapping[str, str]) -> None:
     question = solved.step.question
     assert question is not None
     with st.container(key="lesson_question"):
@@ -159,7 +159,7 @@ def _key(position: lesson.LessonPosition) -> str:
     return f"lesson_given_{position.name}_{position.index}"
 
 
-def _answer_controls(position: lesson.LessonPosition, solved: Solved, words: Mapping[str, str]) -> None:
+def _answer_controls(position: lesson.LessonPosition, solved: SolvedStep, words: Mapping[str, str]) -> None:
     """Draw the controls for an answer: options, a number field, words to drag, or heads."""
     question, key = solved.step.question, _key(position)
     if isinstance(question, Choice):
@@ -183,7 +183,7 @@ def _answer_controls(position: lesson.LessonPosition, solved: Solved, words: Map
         word_bins(rows, label=words["your_answer"], key=f"{key}_bins", on_move=store)
 
 
-def _as_text(answer: Any, solved: Solved) -> str:
+def _as_text(answer: Any, solved: SolvedStep) -> str:
     """A visitor's answer as text."""
     question = solved.step.question
     if isinstance(question, Choice):
@@ -195,7 +195,7 @@ def _as_text(answer: Any, solved: Solved) -> str:
     return " · ".join(answer)
 
 
-def _check(position: lesson.LessonPosition, solved: Solved) -> None:
+def _check(position: lesson.LessonPosition, solved: SolvedStep) -> None:
     """Store the visitor's answer, if there is one."""
     question, key = solved.step.question, _key(position)
     answer: Any = st.session_state.get(key)
@@ -211,7 +211,7 @@ def _check(position: lesson.LessonPosition, solved: Solved) -> None:
         lesson.answer(answer)
 
 
-def _explanation(answer: lesson.GivenAnswer | None, solved: Solved, words: Mapping[str, str]) -> None:
+def _explanation(answer: lesson.GivenAnswer | None, solved: SolvedStep, words: Mapping[str, str]) -> None:
     """Draw the visitor's answer, the right one, and the reason."""
     right = None if answer is None else answer.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
@@ -228,7 +228,7 @@ def _explanation(answer: lesson.GivenAnswer | None, solved: Solved, words: Mappi
         st.warning(text, icon="✖️")
 
 
-def _room(solved: Solved, words: Mapping[str, str]) -> None:
+def _room(solved: SolvedStep, words: Mapping[str, str]) -> None:
     st.markdown(f"**{words['room']}:** {(solved.step.room or '').strip()}")
 
 

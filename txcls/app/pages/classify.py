@@ -261,11 +261,11 @@ def _choose_k(page: layout.Page, n_classes: int) -> None:
     if limit < 2 or lecture.is_on():
         return
     st.session_state["k_box"] = min(page.view.k, limit)
-    follow = view_state.follow("k", "k_box")
+    store = view_state.store_value_of("k", "k_box")
     if limit <= 6:
-        st.segmented_control("Classes shown", range(1, limit + 1), key="k_box", required=True, on_change=follow)
+        st.segmented_control("Classes shown", range(1, limit + 1), key="k_box", required=True, on_change=store)
     else:
-        st.slider("Classes shown", 1, limit, key="k_box", on_change=follow, width=420)
+        st.slider("Classes shown", 1, limit, key="k_box", on_change=store, width=420)
 
 
 def _draw_download(source: Source, classifier: Predictor) -> None:

@@ -313,7 +313,7 @@ def _draw_bars(result: AblationResult, names: Sequence[str]) -> None:
         changed="without it" if len(names) == 1 else "without them",
         names_above=has_long_names(result.classes), n_rows=N_BARS,
     )  # fmt: skip
-    # The bars have numbers, and the legend says of what.
+    # No axis labels: each bar shows its number, and the legend says “probability”.
     figure.update_xaxes(showticklabels=False, title=None)
     figure.update_layout(
         height=figure.layout.height - 45,

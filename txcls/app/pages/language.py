@@ -159,7 +159,7 @@ def _draw_prediction(
     if any(not 0 <= index < len(chosen.names) for index in view.added):
         st.warning("The continuation in the link is not from this model; it was ignored.")
         view = replace(view, added=())
-        view_state.publish(view)
+        view_state.write_to_url(view)
     upto, added = view.upto if 0 < view.upto < len(typed) else len(typed), view.added
     ids = tuple(token.id for token in typed)
     prompt = (*ids[:upto], *added)
@@ -293,7 +293,7 @@ def _draw_sampling(view: View) -> Sampling:
     for field, draw in boxes.items():
         key = f"{field}_box"
         st.session_state[key] = getattr(view, field)
-        draw(key=key, on_change=view_state.follow(field, key))
+        draw(key=key, on_change=view_state.store_value_of(field, key))
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
 
 

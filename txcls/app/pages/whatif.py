@@ -47,7 +47,7 @@ SEARCH = "Which single word flips the answer?"
 ABOUT_CELLS = (
     "A cell is a state or a head’s output at a token, copied from one text into the other. Its number is the share of "
     "the difference between the predictions (the logit of the first text’s class minus that of the second’s) that "
-    "moves in this pair of texts. Shares can be negative or above 1, and do not add up over cells."
+    "is transferred with it. Shares can be negative or above 1, and need not sum to 1."
 )
 
 
@@ -100,7 +100,7 @@ def _draw_second_box(view: View) -> str:
         key=SECOND_BOX,
         height=74,
         placeholder="Change the text here …",
-        on_change=_follow_second_box,
+        on_change=_store_second_text,
         args=(_other_version(view) or view.text,),
     )
     return shown_text
@@ -112,7 +112,7 @@ def _other_version(view: View) -> str:
     return next((example.changed for example in examples if example.text == view.text), "")
 
 
-def _follow_second_box(initial_text: str) -> None:
+def _store_second_text(initial_text: str) -> None:
     text = st.session_state[SECOND_BOX] or ""
     _compare_with("" if text == initial_text or not text.strip() else text)
 

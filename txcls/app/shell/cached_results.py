@@ -15,7 +15,7 @@ from txcls.app.shell import checkpoints
 from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.datasets import sentences
-from txcls.evaluation.compare import SameRows, compare_checkpoints
+from txcls.evaluation.compare import CheckpointComparison, compare_checkpoints
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
@@ -34,7 +34,7 @@ from txcls.inspection.steps import Walk
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
 from txcls.inspection.vocabulary import Tokenizers, compare_tokenizers
-from txcls.lessons import Solved, find_lesson, solve
+from txcls.lessons import SolvedStep, find_lesson, solve
 from txcls.text.tokens import Token
 
 Result = TypeVar("Result")
@@ -118,7 +118,7 @@ nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 
 
 @cached(heavy=True)
-def same_rows(first: Source, second: Source) -> SameRows:
+def same_rows(first: Source, second: Source) -> CheckpointComparison:
     """Two checkpoints on at most 2,000 test rows of their data set; CheckpointError or DataError if that fails."""
     return compare_checkpoints(*(checkpoints.classifier(source).checkpoint for source in (first, second)), limit=2000)
 
@@ -160,7 +160,7 @@ def _delete_until_changed(source: Source, text: str, scores: tuple[tuple[str, tu
 
 
 @cached(heavy=True)
-def solved_step(name: str, language: str, index: int, version: str, sources: tuple[Source, ...]) -> Solved:
+def solved_step(name: str, language: str, index: int, version: str, sources: tuple[Source, ...]) -> SolvedStep:
     """A lesson's step with all its values measured; `version` and `sources` change when the files change."""
     lesson = find_lesson(name, language)
     return solve(

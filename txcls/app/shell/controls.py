@@ -39,7 +39,7 @@ def choice(
         key=key,
         label_visibility=label_visibility,
         help=about,
-        on_change=view_state.follow(field, key),
+        on_change=view_state.store_value_of(field, key),
     )
 
 

@@ -66,7 +66,7 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
 def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | None = None) -> None:
     """Draw a control for each field ("layer", "head") that selects one of as many as `sizes` says.
 
-    In a `row`, the first option has the name instead of a label above.
+    In a `row`, there is no label above: the first option is "Layer 1".
     """
     container: Any = row or (st.container(horizontal=True) if lecture.is_on() else st)
     for field, n in sizes.items():

@@ -169,7 +169,7 @@ def _begin(
                 save_menu()
                 lecture.start_button()
     if panel.covers(view):
-        view_state.publish(view)
+        view_state.write_to_url(view)
         lecture.end()
         st.session_state.pop(text_box, None)  # otherwise the browser would show the old text when the box is drawn
         st.stop()
@@ -212,7 +212,7 @@ def picker(
         index=None if placeholder else 0,
         key=key,
         format_func=checkpoints.title,
-        on_change=on_change or view_state.follow(field, key),
+        on_change=on_change or view_state.store_value_of(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
         width="stretch",
@@ -241,7 +241,7 @@ def _draw_text_box(
         key=text_box,
         height=74,
         placeholder="Type or paste a text here …",
-        on_change=view_state.follow("text", text_box),
+        on_change=view_state.store_value_of("text", text_box),
         label_visibility="collapsed",
     )
     if lecture.is_on():
@@ -284,7 +284,7 @@ def _show_notes(info: PageInfo, view: View) -> None:
     container = st.container(key="lecture_notes") if lecture.is_on() else st
     for note in view_state.notes_on(view, info.name):
         container.warning(plain(note))
-    view_state.publish(view)
+    view_state.write_to_url(view)
 
 
 def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
@@ -367,7 +367,7 @@ AnyPage = TypeVar("AnyPage", bound=PlainPage)
 
 
 def fit_view(page: AnyPage, **limit: int) -> AnyPage:
-    """The page with fields of its view clipped to `limit`, such as `layer=1`; warns about each out of range."""
+    """The page with these fields of its view cut to `limit`, such as `layer=1`, with a warning for each."""
     view = page.view
     for field, last in limit.items():
         value = getattr(view, field)
@@ -376,5 +376,5 @@ def fit_view(page: AnyPage, **limit: int) -> AnyPage:
             change: dict[str, Any] = {field: last}
             view = replace(view, **change)
     if view is not page.view:
-        view_state.publish(view)
+        view_state.write_to_url(view)
     return replace(page, view=view)

@@ -62,7 +62,7 @@ FIRST_STEPS = {
 """For each part of the map, the step that a click on it opens."""
 
 
-def is_small() -> bool:
+def has_small_window() -> bool:
     """Whether the browser has said that its window is small."""
     return bool(st.session_state.get(IN_SMALL_WINDOW, False))
 
@@ -184,7 +184,7 @@ def end(
         "slides": [] if is_broken else st.session_state[_SLIDES],
         "at": step,
         "layers": layers,
-        "small": is_small(),
+        "small": has_small_window(),
         "menu": {section: [(page.name, page.title) for page in pages] for section, pages in menu.MENU.items()},
         "shared": view_state.link_and_code(view_state.shown_view()) if is_on() else None,
     }
@@ -284,7 +284,7 @@ def enlarge(figure: go.Figure) -> go.Figure:
 
 
 def _min_font() -> int:
-    return MIN_FONT_PX_SMALL_WINDOW if is_small() else MIN_FONT_PX
+    return MIN_FONT_PX_SMALL_WINDOW if has_small_window() else MIN_FONT_PX
 
 
 def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The state of a session, the URL that restores it, and the QR code of this link.
 
 Each browser session has one `View` (`txcls.lessons.page_address`). Widgets change it through callbacks, pages read it,
-and `publish` writes it to the URL.
+and `write_to_url` writes it to the URL.
 """
 
 import base64
@@ -149,7 +149,7 @@ def put_text(text: str, text_box: str) -> None:
     st.session_state[text_box] = text
 
 
-def follow(field: str, key: str) -> Callable[[], None]:
+def store_value_of(field: str, key: str) -> Callable[[], None]:
     """A callback for `on_change` that copies a widget's value into a field of the view."""
 
     def copy() -> None:
@@ -195,7 +195,7 @@ def return_to_own_view(page: str) -> None:
     forget_own_view()
 
 
-def publish(view: View) -> None:
+def write_to_url(view: View) -> None:
     """Write the view to the URL."""
     params = link_params(view)
     st.session_state["_view"] = view

@@ -209,7 +209,7 @@ def measure_restored(uniform: Floats, table: Floats, control: Floats, *, n_tests
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> tuple[float, float]:
-    """The ratio of two means over the same texts, (N,) each, and its standard error; 0 if nothing is divided."""
+    """The ratio of two means over the same texts, (N,) each, and its standard error; both 0 if the denominator is."""
     mean = float(denominator.mean())
     if mean < 1e-9:
         return 0.0, 0.0

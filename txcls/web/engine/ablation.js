@@ -1,6 +1,6 @@
 // Switch heads off with edits at the model's taps (txcls/inspection/ablation.py).
 
-import {part} from "./tensor.js";
+import {sliceAt} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 /** How to switch a head off: set its output to zero, replace it by its mean over reference texts, or make its attention
@@ -20,7 +20,7 @@ export function headsOff(heads, how, means = null) {
     edits[tap] = (value) => {
       const changed = {data: value.data.slice(), shape: value.shape};
       for (const head of inLayer) {
-        const rows = part(changed, head);
+        const rows = sliceAt(changed, head);
         if (how === "zero") rows.fill(0);
         else if (how === "uniform") rows.forEach((score, i) => { if (score !== -Infinity) rows[i] = 0; });
         else rows.forEach((_, i) => { rows[i] = means[tap][head][i % value.shape[2]]; });

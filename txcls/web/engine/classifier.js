@@ -4,7 +4,7 @@ import {calibratedProbabilities, scopeScore} from "./calibration.js";
 import {checkSettings} from "./supported.js";
 import {Tokenizer} from "./tokenizer.js";
 import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
-import {part} from "./tensor.js";
+import {sliceAt} from "./tensor.js";
 import {Unusual} from "./unusual.js";
 import {readWeights} from "./weights.js";
 
@@ -93,6 +93,6 @@ export class Classifier {
 
   /** The attention weights (T, T) of a head. @param {Trace} trace @param {number} layer @param {number} head */
   pattern(trace, layer, head) {
-    return part(trace.get(`layers.${layer}.attn.pattern`), head);
+    return sliceAt(trace.get(`layers.${layer}.attn.pattern`), head);
   }
 }

@@ -7,7 +7,7 @@
 // them without interruption.
 
 import {checkSettings} from "./supported.js";
-import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
+import {multiply, sliceAt, softmaxRows, transpose, zeros} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 /** The settings of txcls.config's ModelConfig that a page supports (supported.js; txcls/web/export.py refuses the others).
@@ -159,8 +159,8 @@ function* selfAttention(model, name, x, trace) {
   const scaledQ = {data: q.data.map((value) => value / Math.sqrt(E)), shape: q.shape}; // H T E
   for (let h = 0; h < H; h++) {
     yield;
-    const rows = part(scores, h);
-    multiply(part(scaledQ, h), part(k, h), null, rows, T, E, T);
+    const rows = sliceAt(scores, h);
+    multiply(sliceAt(scaledQ, h), sliceAt(k, h), null, rows, T, E, T);
     if (causal) for (let t = 0; t < T; t++) rows.fill(-Infinity, t * T + t + 1, (t + 1) * T);
   }
   scores = trace.tap(`${name}.scores`, scores); // H T T
@@ -170,7 +170,7 @@ function* selfAttention(model, name, x, trace) {
   let z = zeros(H, T, E);
   for (let h = 0; h < H; h++) {
     yield;
-    multiply(part(pattern, h), transpose(part(v, h), T, E), null, part(z, h), T, T, E);
+    multiply(sliceAt(pattern, h), transpose(sliceAt(v, h), T, E), null, sliceAt(z, h), T, T, E);
   }
   z = trace.tap(`${name}.z`, z); // H T E
   return linear(model, `${name}.output`, joinHeads(z)); // T D

@@ -2,7 +2,7 @@
 // (txcls/inspection/patching.py).
 
 import {Trace, runLayer, textClassifier} from "./model.js";
-import {part} from "./tensor.js";
+import {sliceAt} from "./tensor.js";
 
 /** Maximum number of tokens in a text for a patch grid. */
 export const MAX_PATCH_TOKENS = 64;
@@ -91,6 +91,6 @@ export function* patchGrid({model}, {encodings, passes, answers}, direction, val
 /** The tensor (H, T, E) with one head's part replaced by that of another tensor. */
 function withHead({data, shape}, other, head) {
   const changed = {data: data.slice(), shape};
-  part(changed, head).set(part(other, head));
+  sliceAt(changed, head).set(sliceAt(other, head));
   return changed;
 }

@@ -15,7 +15,7 @@ export function zeros(...shape) {
 
 /** Row `index` along the first axis, as a view: changing it changes the tensor.
  * @param {Tensor} tensor @param {number} index @returns {Float32Array} */
-export function part(tensor, index) {
+export function sliceAt(tensor, index) {
   const size = tensor.data.length / tensor.shape[0];
   return tensor.data.subarray(index * size, (index + 1) * size);
 }

@@ -279,7 +279,7 @@ byId("window").addEventListener("input", () => {
   view.query = shown.key = null;
   drawMap();
 });
-byId("map").addEventListener("click", (event) => choose(attentionMap.cellAt(event)));
+byId("map").addEventListener("click", (event) => chooseCell(attentionMap.cellAt(event)));
 byId("map").addEventListener("pointermove", (event) => {
   const cell = event.pointerType === "mouse" && attentionMap.cellAt(event);
   byId("map").title = "";
@@ -291,21 +291,21 @@ byId("map").addEventListener("pointermove", (event) => {
 byId("map").addEventListener("keydown", (event) => {
   const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
   if (!shown.pass?.trace) return;
-  if (event.key === "Escape") choose(null);
+  if (event.key === "Escape") chooseCell(null);
   if (!step) return;
   event.preventDefault();
   const last = shown.pass.encoding.tokens.length - 1, clamp = (index) => Math.max(0, Math.min(last, index));
-  choose({query: view.query === null ? shown.first : clamp(view.query + step[0]),
+  chooseCell({query: view.query === null ? shown.first : clamp(view.query + step[0]),
     key: view.query === null ? shown.first : clamp((shown.key ?? -1) + step[1])});
 });
 byId("tokens").addEventListener("click", (event) => {
   const span = event.target.closest("[data-token]");
   if (!span) return;
   const query = Number(span.dataset.token);
-  choose(query === view.query ? null : {query, key: null});
+  chooseCell(query === view.query ? null : {query, key: null});
 });
 
-function choose(cell) {
+function chooseCell(cell) {
   view.query = cell ? cell.query : null;
   shown.key = cell ? cell.key : null;
   drawMap();

@@ -6,7 +6,7 @@ import {speak, tr, translate} from "./translate.js";
 /** What txcls/web/assemble.py puts into a page: the only language, "" if the visitor chooses, and the texts of each: a JSON list,
  * deflated, in base64, in the order of the English texts. @typedef {{language: string, languages: Record<string, string>}} Languages */
 
-/** Translate the page. Module-level texts are translated too if their modules are imported after the one that awaits this.
+/** Translate the page. Texts at module level are translated only in modules imported after the one that awaits this.
  * @param {Languages} page @param {string | null} asked the language in the address */
 export async function openLanguage({language, languages}, asked) {
   const wanted = language ? [language] : [asked ?? "", ...navigator.languages];

@@ -14,7 +14,7 @@ import {MAX_LANES, isOff, onlyFirstMatters} from "./scene.js";
 const MIN_WEIGHT = 0.03, ABOVE_UNIFORM = 1.25;
 /** Pixels from the middle of a dot of feed-forward to the lane after it, which may be wider than the dot. */
 const AFTER_DOT = 8;
-/** The factor for the opacity of what cannot matter. */
+/** Opacity factor of lanes and ribbons that cannot affect the answer. */
 const FADED = 0.15;
 export const MAX_RIBBONS = 160;
 

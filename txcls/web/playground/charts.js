@@ -71,7 +71,7 @@ export class Curves {
     if (all.some(([step]) => step)) {
       nodes.push(svgElement("text", {x: LEFT, y: height - 5}, "0"), svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
-    for (const {name, isLevel, start} of [...shown.filter((line) => !line.isLevel), ...shown.filter((line) => line.isLevel)]) { // levels in front: they have gaps
+    for (const {name, isLevel, start} of [...shown.filter((line) => !line.isLevel), ...shown.filter((line) => line.isLevel)]) { // levels last, in front: their dashes let the other lines show
       const points = this.points.get(name);
       const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
         : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");

@@ -5,7 +5,7 @@ import {button, element} from "../picture/elements.js";
 import {shortened, tr, trn} from "../picture/translate.js";
 import {effectTexts} from "./results.js";
 
-/** A text as its box can contain it: on one line, and not too long. @param {string} text */
+/** A text as the sentence box holds it: on one line, at most MAX_SENTENCE characters. @param {string} text */
 export const sentenceOf = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_SENTENCE);
 const MAX_SENTENCE = 500;
 /** A probability that changes less is called unchanged. */

@@ -118,7 +118,7 @@ function textCandidates(facts, label) {
   const score = (one) => one.characters * (one.distinct / one.n) * one.filled;
   const longest = [...varied].sort((a, b) => score(b) - score(a));
   const looksLikeText = (one) => one.wordCount >= 1.5 && one.distinct >= 0.3 * one.n;
-  // A name decides, unless the column is one of labels (“message type”).
+  // Columns named like texts come first, unless the last word names labels (“message type”).
   const named = withNames(varied, TEXT_NAMES).filter((one) => TEXT_NAMES.includes(foldedName(one.name)) || looksLikeText(one))
     .filter((one) => !LABEL_NAMES.includes(one.words.at(-1)) || TEXT_NAMES.includes(foldedName(one.name)));
   const ordered = [...new Set([...named, ...longest.filter(looksLikeText)])];

@@ -26,7 +26,7 @@ export function quotedList(texts, limit = 4) {
 /** What to do with a table that is too large for the page. */
 export const USE_COMMAND = tr("Larger tables are for the command line: python -m txcls train FILE");
 
-/** A function that lets the page draw and answer if it has been busy for PAUSE_AFTER ms. @returns {() => Promise<void> | undefined} */
+/** Returns a function to await now and then: it lets the page draw and respond once PAUSE_AFTER ms have passed. @returns {() => Promise<void> | undefined} */
 export function newPauses() {
   let since = performance.now();
   return () => {

@@ -34,7 +34,7 @@ export function restoreAllRows({config, weights}, usedIds, base) {
   return {config, weights: new Map([...weights].map(([name, tensor]) => [name, name === TABLE ? {data, shape: table.shape} : tensor]))};
 }
 
-/** A model for one text, which may have tokens outside of the table: its embedding table has one row for each token, so that
+/** A model for some texts, which may have tokens outside of the table: its embedding table has one row for each token, so that
  * its ids are 0, 1, 2, … It shares the other weights with the trained model.
  * @param {{model: Model, idOf: Int32Array}} trained a compact model with its ids @param {Model} base
  * @param {number[]} ids of the text in the base model @returns {{model: Model, ids: number[]}} */

@@ -1,7 +1,7 @@
 // Train one kind of model on the rows of a task: one model if rows are held out or, with folds, one for each fold and one for
 // all rows, a step of each in turn. Every function that takes time is asynchronous and lets the worker answer messages.
 
-import {part, zeros} from "../../engine/tensor.js";
+import {sliceAt, zeros} from "../../engine/tensor.js";
 import {clearGradients, featureSteps, gradientSteps, headMeanSteps, logitSteps, noGradients} from "./backward.js";
 import {keepUsedRows, modelForTexts, restoreAllRows} from "./embedding_rows.js";
 import {AdamW, newModel, randomNumbers, warmupCosine} from "./optimizer.js";
@@ -98,7 +98,7 @@ export class Run {
     const features = zeros(this.texts.length, D);
     for (const indices of batchesByLength(this.texts, [...this.texts.keys()])) {
       const vectors = await this.drive(featureSteps(this.start, indices.map((n) => this.texts[n])));
-      indices.forEach((n, i) => part(features, n).set(part(vectors, i)));
+      indices.forEach((n, i) => sliceAt(features, n).set(sliceAt(vectors, i)));
       onProgress(indices.length);
     }
     this.stage = "probe";
@@ -110,12 +110,12 @@ export class Run {
     this.inner = {folds, answers: chosen.answers, probe: chosen.ofFolds[0]};
     for (const {probe: {weight, bias}, test} of members) {
       for (const n of test) {
-        const row = part(logits, n), x = part(features, n);
-        for (let c = 0; c < C; c++) row[c] = bias.data[c] + part(weight, c).reduce((sum, value, d) => sum + value * x[d], 0);
+        const row = sliceAt(logits, n), x = sliceAt(features, n);
+        for (let c = 0; c < C; c++) row[c] = bias.data[c] + sliceAt(weight, c).reduce((sum, value, d) => sum + value * x[d], 0);
         answers[n] = row.indexOf(Math.max(...row));
       }
     }
-    this.probed = this.measure(answers, (n) => part(logits, n), 0);
+    this.probed = this.measure(answers, (n) => sliceAt(logits, n), 0);
     for (const member of this.members) member.model = withHead(this.start, member.probe);
   }
 
@@ -179,7 +179,7 @@ export class Run {
       : new AdamW(member.model, {rate: task.rate, clip: 1, scheduleOf: (step) => Math.min(1, (step + 1) / WARMUP_STEPS)});
   }
 
-  /** Measure every member on the rows that it has not seen. @returns {Promise<Evaluated>} */
+  /** Measure each member on the rows that it was not trained on. @returns {Promise<Evaluated>} */
   async evaluate() {
     const began = performance.now();
     this.evaluated = await this.evaluateWithout([], null);
@@ -195,7 +195,7 @@ export class Run {
       for (const indices of batchesByLength(this.texts, member.test)) {
         const out = await this.drive(logitSteps(member.model, indices.map((n) => this.idsFor(member, n)), {off, means}));
         indices.forEach((n, i) => {
-          logits.set(n, part(out, i));
+          logits.set(n, sliceAt(out, i));
           answers[n] = logits.get(n).indexOf(Math.max(...logits.get(n)));
         });
       }
@@ -288,7 +288,7 @@ function withHead(model, {weight, bias}) {
 
 function rowsOf(matrix, indices) {
   const out = zeros(indices.length, matrix.shape[1]);
-  indices.forEach((n, i) => part(out, i).set(part(matrix, n)));
+  indices.forEach((n, i) => sliceAt(out, i).set(sliceAt(matrix, n)));
   return out;
 }
 
