@@ -132,6 +132,11 @@ class ModelConfig(Section):
         return self.positions in ("sinusoidal", "learned")
 
     @property
+    def reads_one_token(self) -> bool:
+        """Whether pooling reads the first token alone."""
+        return self.pooling in ("first", "class_token")
+
+    @property
     def d_head(self) -> int:
         """E: width of an attention head."""
         return self.d_model // self.n_heads

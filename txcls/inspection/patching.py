@@ -117,7 +117,7 @@ def patch_route(classifier: Predictor, clean: str, corrupted: str, *, direction:
     """
     pair = _TextPair.read(classifier, clean, corrupted, direction)
     config = classifier.checkpoint.config.model
-    first = {0} if config.pooling in ("first", "class_token") else set()
+    first = {0} if config.reads_one_token else set()
     changed = {n for n, (old, new) in enumerate(zip(*(text.ids for text in pair.encodings), strict=True)) if old != new}
     tokens: dict[TokenGroup, tuple[int, ...]] = {
         "changed": tuple(sorted(changed - first)),

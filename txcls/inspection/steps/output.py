@@ -39,7 +39,7 @@ def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
 
 
 def _pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
-    if run.config.pooling in ("first", "class_token"):
+    if run.config.reads_one_token:
         return [_first_token(run, previous)]
     pools_padding = run.config.pool_padding or not run.config.mask_padding
     is_pooled = np.array([token_id != PAD or pools_padding for token_id in run.ids])  # T

@@ -216,10 +216,13 @@ export function hiddenOfPooler(model, x) {
   return {data: data.map(pooler === "tanh" ? Math.tanh : (value) => Math.max(0, value)), shape};
 }
 
+/** Whether pooling reads the first token alone. @param {{pooling: string}} config */
+export const readsOneToken = ({pooling}) => pooling === "first" || pooling === "class_token";
+
 function pooledVector(model, x, trace) {
   const {pooling: kind, d_model: D} = model.config;
   const T = x.shape[0];
-  if (kind === "first" || kind === "class_token") return {data: x.data.slice(0, D), shape: [D]};
+  if (readsOneToken(model.config)) return {data: x.data.slice(0, D), shape: [D]};
   const scores = new Float32Array(T);
   if (kind === "attention") multiply(x.data, model.weights.get("pool.score.weight").data, null, scores, T, D, 1);
   let pattern = zeros(T);

@@ -2,6 +2,7 @@
 // bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
 // about the current part, or about the element under the pointer.
 
+import {readsOneToken} from "../engine/model.js";
 import {classColours} from "./colour_scales.js";
 import {CLASS_COLOURS, OTHER} from "./palette.js";
 import {button, element} from "./elements.js";
@@ -112,7 +113,7 @@ export class Machine {
     this.note.textContent = [
       tr("Ribbons are attention weights of at least {least}; each layer shows at most the {most} largest.",
         {least: decimal(minWeight(this.scene.lanes.length), 2), most: MAX_RIBBONS}),
-      ["first", "class_token"].includes(this.scene.config.pooling)
+      readsOneToken(this.scene.config)
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
@@ -132,7 +133,7 @@ export class Machine {
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token (colour: its class so far)")), entry("▦", tr("head: yellow is most")),
       entry("~", tr("attention"), "", tr("thicker: more"))];
-    const greys = [...(["first", "class_token"].includes(config.pooling) ? [tr("not read by pooling (faded: cannot matter)")] : []),
+    const greys = [...(readsOneToken(config) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const disc = (verdict, text) => element("span", {}, element("i", {text: MARKS[verdict], className: `machine-verdict ${verdict.replace(/ /g, "-")}`}), text);

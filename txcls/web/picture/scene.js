@@ -2,9 +2,9 @@
 // and the prediction.
 
 import {calibratedProbabilities} from "../engine/calibration.js";
-import {hiddenOfPooler, layerNorm, linear} from "../engine/model.js";
+import {hiddenOfPooler, layerNorm, linear, readsOneToken} from "../engine/model.js";
 import {checkSettings} from "../engine/supported.js";
-import {part} from "../engine/tensor.js";
+import {sliceAt} from "../engine/tensor.js";
 
 /** Maximum number of lanes; in a longer text, each run of tokens with little weight is folded into a single lane. */
 export const MAX_LANES = 24;
@@ -38,7 +38,7 @@ const POSITION_CELLS = 8;
 /** Whether only the first lane's row can matter in a layer (from 0): in the last one, if pooling reads no other lane.
  * @param {Scene} scene @param {number} layer */
 export const onlyFirstMatters = ({config, layers}, layer) =>
-  layer === layers.length - 1 && ["first", "class_token"].includes(config.pooling);
+  layer === layers.length - 1 && readsOneToken(config);
 
 /** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
 export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
@@ -145,12 +145,11 @@ function stageOf(classifier, trace, lanes, tap) {
   const logits = linear(model, "head", hiddenOfPooler(model, normed)); // T C
   // Not calibrated, since calibration is fitted only to the final logits. If pooling reads only the first token, the class
   // head is meaningless in the other lanes.
-  const probabilities = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), {temperature: 1, power: 1}));
-  const readsFirst = ["first", "class_token"].includes(model.config.pooling);
+  const probabilities = Array.from({length: T}, (_, t) => calibratedProbabilities(sliceAt(logits, t), {temperature: 1, power: 1}));
   const C = classifier.classes.length;
   const best = new Int32Array(lanes.length).fill(-1), certainty = new Float32Array(lanes.length);
   lanes.forEach(({tokens}, lane) => {
-    if (readsFirst && !tokens.includes(0)) return;
+    if (readsOneToken(model.config) && !tokens.includes(0)) return;
     for (let c = 0; c < C; c++) {
       let mean = 0;
       for (const token of tokens) mean += probabilities[token][c] / tokens.length;

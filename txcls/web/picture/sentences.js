@@ -1,6 +1,7 @@
 // Sentences about the picture: about each part of the model, and about the element under the pointer or with keyboard
 // focus.
 
+import {readsOneToken} from "../engine/model.js";
 import {className, decimal, percent, shortened, tr, trn} from "./translate.js";
 import {isOff, onlyFirstMatters} from "./scene.js";
 
@@ -158,7 +159,7 @@ function feedForwardSentence({fed}, lanes) {
 
 /** A sentence about the class that the class head, applied early, reads in most lanes. */
 function readingSentence({best, certainty}, {classes, lanes, config}) {
-  if (config.pooling === "first" || config.pooling === "class_token") {
+  if (readsOneToken(config)) {
     const first = best.findIndex((index) => index >= 0);
     return tr("In {lane}, the only lane that pooling reads, the class head reads {label} ({probability}).",
       {lane: laneName(lanes[first]), label: className(classes[best[first]], 30), probability: percent(certainty[first])});
@@ -171,7 +172,7 @@ function readingSentence({best, certainty}, {classes, lanes, config}) {
 }
 
 function poolingSentence({config, pool, lanes}) {
-  if (config.pooling === "first" || config.pooling === "class_token") {
+  if (readsOneToken(config)) {
     return config.pooler && config.pooler !== "none"
       ? tr("The text's vector is the last state of {lane} after the pooler, one more layer.", {lane: laneName(lanes[0])})
       : tr("The text's vector is the last state of {lane}.", {lane: laneName(lanes[0])});

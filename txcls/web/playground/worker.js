@@ -4,7 +4,7 @@
 import {headsOff} from "../engine/ablation.js";
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {Classifier} from "../engine/classifier.js";
-import {part} from "../engine/tensor.js";
+import {sliceAt} from "../engine/tensor.js";
 import {Tokenizer} from "../engine/tokenizer.js";
 import {sceneOf} from "../picture/scene.js";
 import {encodeTexts} from "./encode_texts.js";
@@ -235,7 +235,7 @@ class ModelWorker {
     for (let start = 0; start < encoded.length; start += CLASSIFY_BATCH) {
       const batch = encoded.slice(start, start + CLASSIFY_BATCH), logits = await this.run.classify(batch.map(({ids}) => ids));
       batch.forEach(({n, nUnknown, isUnusual}, i) => {
-        const probabilities = calibratedProbabilities(part(logits, i), CALIBRATION), best = probabilities.indexOf(Math.max(...probabilities));
+        const probabilities = calibratedProbabilities(sliceAt(logits, i), CALIBRATION), best = probabilities.indexOf(Math.max(...probabilities));
         out[n] = {label: this.classes[best], probability: probabilities[best], nUnknown, isUnusual};
       });
       onProgress(start + batch.length);
