@@ -1,6 +1,5 @@
 """Every page shows an imported model, and says what is not known of it."""
 
-import shutil
 from itertools import product
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import torch
 from tests.app.drawn import body_text, charts_of, open_page
 from tests.bert import write_bert
 from txcls.app.menu import PAGES
-from txcls.app.shell import checkpoints, prediction
-from txcls.app.shell.cache import shared_cache
+from txcls.app.shell import cache, checkpoints, prediction
+from txcls.app.shell.cache import Cache
 from txcls.app.shell.limits import Limits
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.published import load_bert
@@ -69,12 +68,16 @@ def test_the_steps_show_the_norm_of_the_embeddings_and_the_pooler() -> None:
     assert "without a calibration" in steps[-2].description
 
 
-def test_what_each_head_is_worth_is_measured_on_demand_on_the_shipped_sentences() -> None:
+def test_what_each_head_is_worth_is_measured_on_demand_on_the_shipped_sentences(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = open_page("heads", checkpoint="tiny", text=TEXT)
     assert "was imported without texts of its own" in body_text(app)
+    monkeypatch.setattr(export, "MAX_IMPORTED", 1000)
+    monkeypatch.setattr(prediction, "MAX_SECONDS", 0.0)
     app.session_state["worths"] = True
     app.run()
-    app.button(key="measure_worths").click().run()
+    app.button(key="compute_worths").click().run()
     assert "The 6 heads worth most" in body_text(app) and "64 sentences" in body_text(app)
 
 
@@ -98,7 +101,7 @@ def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.
     one, other = two_answers(Predictor.load("tiny"))
     for page, key, params in (
         ("heads", "compute_parts", {}),
-        ("explanation", "compute_explain_integrated", {}),
+        ("explanation", "compute_explain", {}),
         ("whatif", "compute_patch", {"experiment": "patch", "changed": other}),
     ):
         app = open_page(page, checkpoint="tiny", text=one, **params)
@@ -109,18 +112,12 @@ def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.
         assert len(body_text(app)) > n
 
 
-def test_two_imported_models_with_one_title_begin_with_their_names(imported: Path, tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        shutil.copytree(imported / "tiny", tmp_path / name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-        patch.setattr(checkpoints, "_listed", None)
-        assert [checkpoints.title(name).partition(" · ")[0] for name in ("first", "second")] == ["first", "second"]
-
-
-def test_a_model_larger_than_the_cache_stays_in_memory_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "limits", lambda: Limits(cache_megabytes=0))
+def test_a_model_larger_than_the_cache_stays_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Cache(1_000_000, seconds=60)
+    monkeypatch.setattr(cache, "shared_cache", lambda: small)
+    monkeypatch.setattr(checkpoints, "limits", lambda: Limits(cache_megabytes=1))
+    monkeypatch.setattr(Predictor, "n_parameters", 10**9)
     source = checkpoints.source("tiny")
     first = checkpoints.classifier(source)
-    shared_cache().clear()
     assert checkpoints.is_loaded(source) and checkpoints.classifier(source) is first
+    assert small.size == 600_000

@@ -42,28 +42,28 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadMod
 
 def test_logits_equal_the_originals(gpt2: "tuple[Path, GPT2LMHeadModel]") -> None:
     folder, theirs = gpt2
-    ours = load_gpt2(folder)
+    ours = load_gpt2(folder)[0]
     ids = torch.randint(0, 256, (3, 40))
     ids[0, 3] = 0  # an ordinary token in GPT-2, although 0 is padding elsewhere in txcls
     with torch.no_grad():
-        torch.testing.assert_close(ours.model(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(ours(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
 
 
 def test_the_greedy_continuation_is_the_originals(gpt2: "tuple[Path, GPT2LMHeadModel]") -> None:
     folder, theirs = gpt2
-    ours = load_gpt2(folder)
-    prompt = ours.tokenizer.encode("the cat ran").ids
+    ours, tokenizer = load_gpt2(folder)
+    prompt = tokenizer.encode("the cat ran").ids
     with torch.no_grad():
         row = torch.tensor([prompt])
         for _ in range(20):  # plain greedy decoding
             row = torch.cat([row, theirs(row).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
-    steps = generate(ours.model, prompt, n=20, sampling=Sampling(temperature=0.0))
+    steps = generate(ours, prompt, n=20, sampling=Sampling(temperature=0.0))
     assert [step.id for step in steps] == row[0, len(prompt) :].tolist()
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:3], "", "  two  spaces\n", "🙂"])
 def test_text_survives_the_tokenizer(gpt2: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
-    tokenizer = load_gpt2(gpt2[0]).tokenizer
+    tokenizer = load_gpt2(gpt2[0])[1]
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
@@ -75,7 +75,7 @@ def test_a_published_folder_is_a_language_model_like_any_other(
     model, theirs = TextModel.load(gpt2[0].name), gpt2[1]
     text = "the cat — naïve, 狗! — ran"
     read = model.read(text)
-    assert read.ids == model.encode(text) == load_gpt2(gpt2[0]).tokenizer.encode(text).ids
+    assert read.ids == model.encode(text) == load_gpt2(gpt2[0])[1].encode(text).ids
     assert "".join(text[t.start : t.end] for t in read.tokens if t.start >= 15)[-6:] == " — ran"
     with torch.no_grad():
         loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
@@ -91,7 +91,7 @@ def test_a_published_models_maximum_length_is_its_number_of_positions(
     model = TextModel.load(gpt2[0])
     read = model.read(text)
     assert len(read.tokens) == 64 and read.truncated_at is not None
-    assert read.ids == load_gpt2(gpt2[0]).tokenizer.encode(text[:2000]).ids[:64]
+    assert read.ids == load_gpt2(gpt2[0])[1].encode(text[:2000]).ids[:64]
 
 
 def set_config(**changes: object) -> Callable[[Path], object]:
@@ -105,8 +105,8 @@ def set_config(**changes: object) -> Callable[[Path], object]:
 @pytest.mark.parametrize(
     "damage, message",
     [
-        *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in GPT2_FILES),
-        (set_config(model_type="bert"), "model_type is 'bert'; expected 'gpt2'"),
+        *(((lambda folder, name=name: (folder / name).unlink()), f"{name}: ") for name in GPT2_FILES),
+        (set_config(model_type="bert"), "model_type is 'bert', which is not supported; expected 'gpt2'"),
         (set_config(scale_attn_weights=False), "scale_attn_weights is False, which is not supported"),
         (set_config(n_layer=4), "lacks h.3."),
         (set_config(n_positions=65), "embeddings.positional is (64, 32), expected (65, 32)"),

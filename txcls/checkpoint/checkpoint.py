@@ -43,8 +43,8 @@ class Checkpoint:
 
     `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
     is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows, which
-    `--model linear` uses; saving the checkpoint copies it. Weights are stored as float16, or, with `float32` (imported
-    models), as they are.
+    `--model linear` uses; saving the checkpoint copies it. Weights are stored as float16, those of imported models as
+    float32.
     """
 
     path: Path | None
@@ -59,7 +59,6 @@ class Checkpoint:
     snapshots: Snapshots | None = None
     token_counts: TokenCounts | None = None
     linear: Path | None = None
-    float32: bool = False
 
     def __post_init__(self) -> None:
         """Check that the metrics are about these classes; CheckpointError if they are not."""
@@ -106,8 +105,7 @@ def refuse_other_checkpoint_files(folder: Path) -> None:
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
     """Write a checkpoint folder and return its path; an older one is replaced only when the new one is complete.
 
-    Weights are stored as float16 unless `float32` is set; `load_checkpoint` returns float32. If `path` is None,
-    `checkpoint.path` is used.
+    If `path` is None, `checkpoint.path` is used.
 
     Raises:
         CheckpointError: both `path` and `checkpoint.path` are None, the folder contains other files or cannot be
@@ -121,7 +119,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
         refuse_other_checkpoint_files(target)
         with new_folder(target) as temporary:
             weights = {name: tensor.contiguous() for name, tensor in checkpoint.model.state_dict().items()}
-            if not checkpoint.float32:
+            if not checkpoint.config.imported:
                 weights = check_finite(as_stored(weights), where="weights in float16")
             save_file(weights, temporary / "model.safetensors", metadata={"format": "txcls"})
             if checkpoint.snapshots is not None:

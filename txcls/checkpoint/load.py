@@ -10,8 +10,6 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
-
 from txcls.checkpoint.archive import extract, without_folder
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import (
@@ -30,7 +28,7 @@ from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.probabilities import read_token_counts
 from txcls.checkpoint.schema import read_record
 from txcls.checkpoint.snapshots import load_snapshots
-from txcls.checkpoint.weights import build_without_memory, load_weights
+from txcls.checkpoint.weights import load_model
 from txcls.errors import CheckpointError, sanitize
 from txcls.text.tokenizer import Tokenizer
 
@@ -132,23 +130,14 @@ def _load(path: Path) -> Checkpoint:
     tokens = values.get("tokens")
     if not isinstance(tokens, list) or not tokens:
         raise CheckpointError(f"{source}: tokens: expected the list of all tokens, got {tokens!r:.50}")
-    try:
-        model = build_without_memory(config, vocab_size=len(tokens), n_classes=len(classes))
-    except (ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: cannot build a model with these settings ({error!s:.200})") from None
-    # The model is on the meta device: nothing is allocated unless the weights file contains a model of this size.
-    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    weights = load_weights(path / "model.safetensors", shapes)
+    model = load_model(path / "model.safetensors", config, vocab_size=len(tokens), n_classes=len(classes))
     try:
         tokenizer = Tokenizer.from_dict(values)
     except CheckpointError as error:
         raise CheckpointError(f"{source}: {error}") from None
     snapshots = load_snapshots(path / SNAPSHOTS, model.state_dict())
     counts = read_token_counts(path / TOKEN_COUNTS, tokenizer.vocab_size)
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
-    model.eval()
     linear = path / LINEAR if (path / LINEAR).is_file() else None
-    float32 = bool(config.imported) and any(tensor.dtype == torch.float32 for tensor in weights.values())
     return Checkpoint(
         path,
         config,
@@ -162,7 +151,6 @@ def _load(path: Path) -> Checkpoint:
         snapshots,
         counts,
         linear,
-        float32,
     )
 
 

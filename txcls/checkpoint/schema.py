@@ -93,11 +93,19 @@ def read_labels(path: Path) -> tuple[str, ...]:
     Raises:
         CheckpointError: it is not a list of at least two different class names.
     """
-    values = read_json(path, list)
+    return check_labels(read_json(path, list), where=str(path))
+
+
+def check_labels(values: list[Any], *, where: str) -> tuple[str, ...]:
+    """These class names, unchanged.
+
+    Raises:
+        CheckpointError: they are not at least two different class names; the message begins with `where`.
+    """
     if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
-        raise CheckpointError(f"{path}: expected at least two class names, got {values[:20]!r:.200}")
+        raise CheckpointError(f"{where}: expected at least two class names, got {values[:20]!r:.200}")
     if problem := labels_problem(values):
-        raise CheckpointError(f"{path}: {problem}")
+        raise CheckpointError(f"{where}: {problem}")
     return tuple(values)
 
 

@@ -149,6 +149,30 @@ def shapes_only() -> Iterator[None]:
         yield
 
 
+def load_model(
+    path: Path,
+    config: RunConfig,
+    *,
+    vocab_size: int,
+    n_classes: int,
+    rename: Callable[[dict[str, Tensor]], dict[str, Tensor]] = dict,
+) -> Encoder:
+    """A configuration's model in evaluation mode, with the weights of a safetensors file as float32.
+
+    Raises:
+        CheckpointError: as for `load_weights`, or there is no model with these settings.
+    """
+    try:
+        model = build_without_memory(config, vocab_size=vocab_size, n_classes=n_classes)
+    except (ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path.parent}: cannot build a model with these settings ({error!s:.200})") from None
+    # Nothing has been allocated, and nothing is unless the file contains a model of this size.
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    weights = load_weights(path, shapes, rename=rename)
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+    return model.eval()
+
+
 def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
     """A configuration's model on torch's meta device: its tensors have shapes but no values."""
     with shapes_only():

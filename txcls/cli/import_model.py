@@ -44,37 +44,20 @@ def import_model(
     """
     if source.lower().endswith(".zip"):
         checkpoint = import_archive(Path(source), name=name)
-        n, classes = len(checkpoint.classes), list_names(checkpoint.classes, limit=4)
-        note(f"wrote {checkpoint.path}: {checkpoint.model.n_parameters:,} parameters, {n} classes ({classes})")
-        assert checkpoint.path is not None  # it has just been written
-        to_classify = f'to classify a text: python -m txcls predict {checkpoint.name} "your text"'
-        note(to_classify, *lines_on_the_app(checkpoint.path))
-        return
-    folder = Path(source)
-    if not folder.is_dir():
-        raise CheckpointError(f"no folder {source!r:.200}; expected one with a published BERT, or a zip file")
-    if (folder / "labels.json").is_file():
-        raise CheckpointError(f"{source} is already a checkpoint of txcls: give it to predict, evaluate or the app")
-    if out is None:
-        raise CheckpointError(f"{source}: name the checkpoint to write: --out checkpoints/NAME")
-    if out.exists():
-        raise CheckpointError(f"{out} exists; choose another folder, or remove it")
-    _import_bert(folder, out)
-
-
-def _import_bert(folder: Path, out: Path) -> None:
-    """Write the checkpoint of a published BERT, with the mean output of its parts over the shipped sentences."""
-    checkpoint = load_bert(folder)
-    means = measure_means(Predictor(checkpoint), sentences(), split="shipped")
-    command = shlex.join(["python", "-m", "txcls", "import", folder.resolve().name, "--out", out.name])
-    metrics = {"means": means.to_dict(), "training": {"command": command}}
-    path = save_checkpoint(replace(checkpoint, metrics=metrics), out)
-    config = checkpoint.config
+    elif out is None or out.exists():
+        raise CheckpointError(f"{source}: name a folder that does not exist yet: --out checkpoints/NAME")
+    else:
+        checkpoint = load_bert(Path(source))
+        means = measure_means(Predictor(checkpoint), sentences(), split="shipped")
+        command = shlex.join(["python", "-m", "txcls", "import", Path(source).resolve().name, "--out", out.name])
+        checkpoint = checkpoint.with_metrics(means=means.to_dict(), training={"command": command})
+        checkpoint = replace(checkpoint, path=save_checkpoint(checkpoint, out))
+    assert checkpoint.path is not None  # it has just been written
+    n, classes = len(checkpoint.classes), list_names(checkpoint.classes, limit=4)
     note(
-        f"wrote {path}: {config.imported}, {checkpoint.model.n_parameters:,} parameters, {config.model.n_layers} "
-        f"layers of {config.model.n_heads} heads, {len(checkpoint.classes)} classes "
-        f"({list_names(checkpoint.classes, limit=4)})",
-        *lines_on_the_app(path),
+        f"wrote {checkpoint.path}: {checkpoint.model.n_parameters:,} parameters, {n} classes ({classes})",
+        f'to classify a text: python -m txcls predict {checkpoint.name} "your text"',
+        *lines_on_the_app(checkpoint.path),
     )
 
 

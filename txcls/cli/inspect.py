@@ -116,7 +116,7 @@ def sizes(
             known = ", ".join(preset_names())
             raise ConfigError(f"no preset named {name!r} (there are {known}), and {error}") from None
         is_gpt2 = (folder / "merges.txt").is_file()
-        model = load_gpt2(folder).model if is_gpt2 else load_checkpoint(folder).model
+        model = load_gpt2(folder)[0] if is_gpt2 else load_checkpoint(folder).model
         title = f"checkpoint {name}"
     parts = part_sizes(model)
     total = sum(part.total for part in parts)

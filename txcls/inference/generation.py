@@ -113,8 +113,7 @@ class TextModel:
 
 def _load_published(folder: Path) -> TextModel:
     """Load a published GPT-2 folder; texts start with `<|endoftext|>`, which separated its training texts."""
-    decoder = load_gpt2(folder)
-    tokenizer, model = decoder.tokenizer, decoder.model
+    model, tokenizer = load_gpt2(folder)
     max_length = model.config.max_length
     end = tokenizer.token_to_id(END_OF_TEXT)
 

@@ -245,7 +245,7 @@ def _read(path_or_name: str | Path, *, on_note: Callable[[str], object] = lambda
         if sentence := unsupported(classifier.checkpoint):
             raise CheckpointError(sentence)
         weights = (folder / "model.safetensors").read_bytes()
-    if classifier.checkpoint.float32:
+    if classifier.checkpoint.config.imported:
         classifier, weights = _rounded(classifier)
     for sentence in advice_on_model(classifier.checkpoint):
         on_note(f"{sentence} A page shows the Transformer.")

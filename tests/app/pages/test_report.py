@@ -36,7 +36,7 @@ def test_every_chart_has_a_description(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_checkpoint_without_metrics_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     make_checkpoint(tmp_path / "unmeasured")
-    assert says(open_page("report").info, "No metrics were saved")
+    assert says(open_page("report").info, "This model was not measured")
 
 
 def test_a_class_that_is_never_predicted_has_a_dash_and_the_most_confused_classes_are_named(

@@ -56,18 +56,12 @@ def main() -> None:
     classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None and classified.has_label:
         n_tokens = len(classified.prediction.tokens)
-        costs = {"rollout": 1, "integrated": INTEGRATED, "leave_one_out": min(n_tokens, MAX_LEFT_OUT)}
-        methods = tuple(
-            name
-            for name in cached_results.FIRST
-            if may_compute(
-                page, classified.classifier, n_texts=costs[name], what=METHODS[name].lower(), key=f"explain_{name}"
-            )
-        )
+        n_texts = INTEGRATED + min(n_tokens, MAX_LEFT_OUT) + N_ORDERS * min(n_tokens, N_STEPS)
+        is_quick = may_compute(page, classified.classifier, n_texts=n_texts, what="the other methods", key="explain")
+        methods = cached_results.FIRST if is_quick else cached_results.FIRST[:1]
         explanation = cached_results.explain(page.source, page.view.text, methods=methods)
-        n_texts = N_ORDERS * min(n_tokens, N_STEPS)
         deletion = None
-        if may_compute(page, classified.classifier, n_texts=n_texts, what="deletions", key="deletion"):
+        if is_quick:
             deletion = cached_results.delete_until_changed(page.source, page.view.text, explanation)
         averages = ExplanationAverages.of(classified.classifier)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):

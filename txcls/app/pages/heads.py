@@ -12,13 +12,12 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
+from txcls.app.shell.cache import is_cached
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.compute_queue import my_turn
 from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text, duration, may_compute, say_not_measured
+from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
 from txcls.data.datasets import sentences
-from txcls.evaluation.predict_logits import classifier_of
 from txcls.figures import (
     FEED_FORWARD,
     attention_map,
@@ -31,7 +30,7 @@ from txcls.figures import (
 )
 from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Ablation, AblationResult, Means, PartEffects
+from txcls.inspection.ablation import Ablation, AblationResult, PartEffects
 from txcls.inspection.heads import (
     VERDICT_MARKS,
     VERDICT_NAMES,
@@ -45,7 +44,6 @@ from txcls.inspection.heads import (
     sentence,
     share_in_words,
 )
-from txcls.inspection.heads.replacing import measure_worth
 from txcls.lessons.page_address import UNSET
 from txcls.text.formatting import class_title, head_name, percentage, with_sign
 from txcls.text.tokens import Token
@@ -151,36 +149,24 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
 
 def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
     """Measure on demand what each head of an imported model is worth on the shipped sentences, and list the heads."""
-    title = "What each head is worth on 64 sentences that ship with txcls"
-    with st.expander(title, key="worths", on_change="rerun") as expander:
-        means = Means.of(classifier)
-        if not expander.open or means is None:
+    config, n = classifier.checkpoint.config.model, len(sentences())
+    with st.expander(f"What each head is worth on {n} sentences", key="worths", on_change="rerun") as expander:
+        n_texts = config.n_layers * config.n_heads * n
+        is_known = is_cached(cached_results.head_worths, page.source)
+        if not expander.open or not (
+            is_known or may_compute(page, classifier, n_texts=n_texts, what="what each head is worth", key="worths")
+        ):
             return
-        found = st.session_state.setdefault(f"worths_{page.source.state}", {})
-        config = classifier.checkpoint.config.model
-        n_heads = config.n_layers * config.n_heads
-        if len(found) == n_heads:
-            best = sorted(found, key=lambda head: -max(found[head]))[:N_WORTHS]
-            columns = ("head", "averaged", "another sentence’s")
-            cells = [(head_name(*head), *(f"{nats:.3f}" for nats in found[head])) for head in best]
-            st.markdown(table(columns, cells, right=columns[1:]))
-            st.caption(
-                f"The {len(best)} heads worth most: the change of the output (KL divergence in nats, mean of 64 "
-                "sentences of every kind, not texts of the model’s own) with the head’s output averaged over these "
-                "sentences, or taken from another one. Without labels, no accuracy is known."
-            )
-            return
-        rows = [classifier.encode(text).ids for text in sentences()]
-        seconds = n_heads * sum(map(len, rows)) * cached_results.seconds_per_token(page.source)
-        if st.button(f"Measure {n_heads} heads ({duration(seconds)})", key="measure_worths"):
-            bar = st.progress(0.0)
-            measuring = measure_worth(classifier_of(classifier.checkpoint), rows, means)
-            for n in range(1, n_heads + 1):
-                with my_turn():
-                    layer, head, nats_lost = next(measuring)
-                found[layer, head] = nats_lost
-                bar.progress(n / n_heads, f"{n} of {n_heads} heads")
-            st.rerun()
+        worths = cached_results.head_worths(page.source)  # L H 2
+        best = sorted(np.ndindex(worths.shape[:2]), key=lambda head: -worths[head].max())[:N_WORTHS]
+        cells = [(head_name(*head), *(f"{nats:.3f}" for nats in worths[head])) for head in best]
+        columns = ("head", "averaged", "another sentence’s")
+        st.markdown(table(columns, cells, right=columns[1:]))
+        st.caption(
+            f"The {len(best)} heads worth most: the change of the output (KL divergence in nats, mean of {n} sentences "
+            "of every kind that ship with txcls, not texts of the model’s own) with the head’s output averaged over "
+            "these sentences, or taken from another one. Without labels, no accuracy is known."
+        )
 
 
 def _choose_example(name: str) -> str:

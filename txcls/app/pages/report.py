@@ -87,10 +87,8 @@ def main() -> None:
     worst = [] if report.confusion is None else most_confused_pairs(report.classes, report.confusion)
     if not report.metrics:
         st.info(
-            "This model was imported, and txcls has not measured it. `python -m txcls evaluate "
-            f"{plain(report.name)} --data FILE --write` measures it on labelled texts of your own."
-            if checkpoint.config.imported
-            else "No metrics were saved when this classifier was trained."
+            f"This model was not measured. `python -m txcls evaluate {plain(report.name)} --data FILE --write` does so "
+            "on labelled texts of your own."
         )
     else:
         with lecture.slide(lecture.CLASSES), st.container(key="report_columns"):

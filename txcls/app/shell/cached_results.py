@@ -16,6 +16,7 @@ from txcls.app.shell.cache import Source, cached
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.datasets import sentences
 from txcls.evaluation.compare import CheckpointComparison, compare_checkpoints
+from txcls.evaluation.predict_logits import classifier_of
 from txcls.inference.generation import Sampling
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
@@ -29,6 +30,7 @@ from txcls.inspection.ablation import Ablation, AblationMethod, AblationResult, 
 from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import Deletion, Explanation
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
+from txcls.inspection.heads.replacing import measure_worth
 from txcls.inspection.language_model import NextTokens, RankedTokens, Surprisal
 from txcls.inspection.steps import Walk
 from txcls.inspection.tracing import trace_text
@@ -140,6 +142,16 @@ def ablate(source: Source, text: str, changes: tuple[Ablation, ...]) -> Ablation
     """The text's class probabilities with all these changes at once, in the only row of `changed`."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate(classifier, text, [changes], means=Means.of(classifier))
+
+
+@cached(heavy=True)
+def head_worths(source: Source) -> NDArray[np.float64]:
+    """What each head is worth on the sentences that ship with txcls (`measure_worth`), L H 2."""
+    classifier, means = checkpoints.classifier(source), Means.of(checkpoints.classifier(source))
+    assert means is not None  # since they are measured when a model is imported
+    rows = [classifier.encode(text).ids for text in sentences()]
+    with st.spinner("measuring the heads …"):
+        return measure_worth(classifier_of(classifier.checkpoint), rows, means)
 
 
 explain = of_checkpoint(inspection.attribution.explain, heavy=True)

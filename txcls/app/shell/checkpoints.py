@@ -58,15 +58,12 @@ def summary(name: str) -> Summary:
 def title(name: str) -> str:
     """What readers see of a checkpoint: its title, or its name if it has none.
 
-    Of several with one title, each adds what its name has beyond the name that begins them all, "… · learned", or, if
-    it was imported, begins with its name.
+    Of several with one title, each adds what its name has beyond the name that begins them all, "… · learned".
     """
     own = summary(name).title
     if not own:
         return name
     alike = [known.name for known in (*listing().classifiers, *listing().language_models) if known.title == own]
-    if len(alike) > 1 and summary(name).imported:
-        return f"{name} · {own}"
     stem = min(alike, key=len)
     stem = stem if all(other.startswith(stem) for other in alike) else ""
     rest = name.removeprefix(stem).strip("_").replace("_", " ") if len(alike) > 1 else ""
@@ -87,8 +84,11 @@ def source(name: str) -> Source:
 
 
 def _size_of_model(n_parameters: int, n_tokens: int) -> int:
-    """Bytes of the float32 weights, and of the vocabulary's strings and dictionary."""
-    return 4 * n_parameters + 300 * n_tokens
+    """Bytes of the float32 weights, and of the vocabulary's strings and dictionary.
+
+    A model larger than the cache counts as 60 % of it, so that one stays in memory.
+    """
+    return min(4 * n_parameters + 300 * n_tokens, 600_000 * limits().cache_megabytes)
 
 
 def _size_of_classifier(loaded: Predictor) -> int:
@@ -97,21 +97,11 @@ def _size_of_classifier(loaded: Predictor) -> int:
     return snapshot_bytes + _size_of_model(loaded.n_parameters, len(loaded.tokenizer.vocabulary.tokens))
 
 
-_large: dict[Source, Predictor] = {}
-"""The last classifier that was larger than the whole cache; it stays in memory outside the cache."""
-on_idle(_large.clear)
-
-
 @cached(size=_size_of_classifier)
 def classifier(source: Source) -> Predictor:
     """Load a classifier."""
-    if (known := _large.get(source)) is not None:
-        return known
     loaded = Predictor.load(source.folder)
     loaded.predict(["warm up"])  # the first prediction in a process is slow
-    if _size_of_classifier(loaded) > 1_000_000 * limits().cache_megabytes:
-        _large.clear()
-        _large[source] = loaded
     return loaded
 
 
@@ -130,11 +120,7 @@ def packed_classifier(source: Source) -> bytes:
 def is_loaded(source: Source) -> bool:
     """Whether the checkpoint is in the cache."""
     objectives = get_args(Objective)
-    return (
-        source in _large
-        or is_cached(classifier, source)
-        or any(is_cached(language, source, objective) for objective in objectives)
-    )
+    return is_cached(classifier, source) or any(is_cached(language, source, objective) for objective in objectives)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,11 +141,6 @@ def say_not_measured(page: layout.Page, what: str) -> None:
     )
 
 
-def duration(seconds: float) -> str:
-    """A duration in words, roughly."""
-    return f"about {10 * max(1, round(seconds / 10))} s" if seconds < 100 else f"about {seconds / 60:.0f} minutes"
-
-
 def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, what: str, key: str) -> bool:
     """Whether to compute something that takes as long as predicting `n_texts` texts; if not, draw a button for it.
 
@@ -160,5 +155,6 @@ def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, wha
     asked = (key, page.source.state, page.view.text)
     if seconds <= MAX_SECONDS or asked in asked_for:
         return True
-    st.button(f"Compute {what} ({duration(seconds)})", key=f"compute_{key}", on_click=asked_for.add, args=(asked,))
+    wait = f"{10 * max(1, round(seconds / 10))} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+    st.button(f"Compute {what} (about {wait})", key=f"compute_{key}", on_click=asked_for.add, args=(asked,))
     return False

@@ -1,13 +1,15 @@
 """Replace parts of the model on a batch of texts, and compare the output distribution with the unchanged one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
+from txcls.inference.interrupts import may_pause
 from txcls.inference.predictor import pad_rows
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads.tables import Tables
@@ -90,18 +92,18 @@ class Batch:
         return self.run(edit, first_layer=min(group))
 
 
-def measure_worth(
-    model: TextClassifier, rows: Sequence[Sequence[int]], means: Means
-) -> Iterator[tuple[int, int, tuple[float, float]]]:
-    """For each layer and head, the mean KL divergence of the output over texts without labels, given as ids (T,) each.
+def measure_worth(model: TextClassifier, rows: Sequence[Sequence[int]], means: Means) -> NDArray[np.float64]:
+    """For each head, the mean KL divergence of the output over texts without labels, given as ids (T,) each: (L, H, 2).
 
     The first is with the head's output averaged, the second with another text's. Texts are padded.
     """
     batch = Batch(model, pad_rows(rows), torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
-    for layer, head in np.ndindex(len(model.layers), model.config.n_heads):
+    worths = np.zeros((len(model.layers), model.config.n_heads, 2))
+    for layer, head in np.ndindex(worths.shape[:2]):
+        may_pause()
         group = {layer: [head]}
-        averaged, other = batch.with_means(means, group)[0], batch.with_resampled(group)[0]
-        yield layer, head, (float(averaged.mean()), float(other.mean()))
+        worths[layer, head] = batch.with_means(means, group)[0].mean(), batch.with_resampled(group)[0].mean()
+    return worths
 
 
 def _align(ids: Tensor, real: Tensor | None, donors: Tensor) -> Tensor:
