@@ -33,12 +33,12 @@ def test_a_missing_layer_becomes_the_last_one_with_a_warning() -> None:
     assert app.query_params["layer"] == "2"
 
 
-def test_the_summary_counts_the_heads_of_each_family_and_names_single_ones() -> None:
+def test_the_summary_counts_the_heads_of_each_family() -> None:
     before, after = (np.roll(np.eye(12), offset, axis=1) for offset in (-1, 1))
     attention = np.stack([[before, after, np.eye(12)[[5] * 12]]])  # L H T T
     assert _name_families(attention) == ["previous", "next", "one token"]
-    assert _summarise(["previous", "nearby", "nearby", "other"], n_heads=2) == (
-        "Of 4 heads, **2** favour nearby tokens, head 1.1 the previous token, the other, head 2.2, none of these."
+    assert _summarise(["previous", "nearby", "nearby", "other"]) == (
+        "Nearby tokens (**2** of 4 heads), the previous token (**1**), other (**1**)."
     )
 
 
@@ -58,6 +58,9 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
     explained = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
     words = body_text(pages["score"])
     assert f"**{minus(f'{explained.score:.1f}')}**" in words and f"**{percentage(explained.weight)}**" in words
+    others = [other for other in range(len(pattern)) if other != key]
+    best = max(query_key(traced, layer=1, head=1, query=int(query), key=other).score for other in others)
+    assert f"**: {minus(f'{best:.1f}')}. By" in words
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_map")["z"]), pattern, atol=1e-6)
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_pooling")["y"]), traced.pooling, atol=1e-6)
     assert all(len(charts_of(page)) <= 4 for page in pages.values()), "one part at a time"

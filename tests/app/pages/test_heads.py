@@ -131,11 +131,6 @@ def test_pages_open_on_a_confirmed_head_unless_the_address_names_one(reports: No
         assert app.subheader[0].value.endswith(f"head {head}"), params
 
 
-def test_attention_says_what_is_known_of_its_head(reports: None) -> None:
-    page = open_page("attention", checkpoint="who_won", text=REPORT, layer="1", head="1")
-    assert "Head 1.1 on test texts: attends to the previous token" in html_of(page)
-
-
 def test_the_page_opens_on_an_unclear_example_with_its_head_framed_on_the_board() -> None:
     app = open_page("heads")
     first_unclear = next(example.text for example in checkpoints.examples(PLAIN) if not example.label)
@@ -149,8 +144,8 @@ def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     app = open_page("heads", text=TEXT)
     effects = ablate_each(plain(), TEXT)
     layer, head = np.unravel_index(np.abs(effects.heads).argmax(), effects.heads.shape)
-    words, name = body_text(app), markdown.plain(f"{layer + 1}.{head + 1}")
-    assert f"Of all heads, **{name}** matters most" in words, "a feed-forward block may matter more"
+    words, name = body_text(app), markdown.plain(f"head {layer + 1}.{head + 1}")
+    assert f"Of all heads, **{name}** (framed) matters most" in words, "a feed-forward block may matter more"
     before, after = effects.original.max(), effects.original.max() + effects.heads[layer, head]
     changed = ablate(plain(), TEXT, [[Ablation("head", "zero", int(layer), int(head))]]).changed[0]
     says = f" {'falls' if after < before else 'rises'} from {before:.1%} to {after:.1%}"

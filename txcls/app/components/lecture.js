@@ -142,6 +142,7 @@ function show(bar) {
   title.classList.toggle("long", title.scrollHeight > title.clientHeight + 2)
   title.lang = data.lesson?.language ?? "en"
   find(".count").textContent = of ? `${at + 1} / ${of}` : ""
+  find(".count").classList.toggle("steps", Boolean(data.at))
   showPlace(bar)
   find(".planned").textContent = data.lesson?.planned ?? ""
   find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
@@ -436,13 +437,12 @@ function drawMap(map, layers, shows, openerOf) {
     if (![attention, feedForward].some((name) => shows.includes(name))) return [box(attention, n + 1, `layer ${n + 1}`)]
     return [box(attention, `${n + 1}: attention`), box(feedForward, "feed-forward")]
   }
-  const blocks = layers === null ? [box("attn.0", "layers")]
-    : [Object.assign(document.createElement("i"), { textContent: "layer" }), ...Array.from({ length: layers }, (_, n) => layerBoxes(n)).flat()]
-  map.replaceChildren(
+  map.replaceChildren(...(layers === null ? [] : [ // the language model has no pooling and no classes
     ...["words", "vectors"].map((name) => box(name, name)),
-    ...blocks,
+    Object.assign(document.createElement("i"), { textContent: "layer" }),
+    ...Array.from({ length: layers }, (_, n) => layerBoxes(n)).flat(),
     box("pool", "pooling"),
     box("classes", "classes"),
-  )
+  ]))
   map.setAttribute("aria-label", `Map of the model; parts on this slide: ${shows.join(", ") || "all"}`)
 }

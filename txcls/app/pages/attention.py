@@ -27,7 +27,6 @@ from txcls.figures import (
     query_key_bars,
 )
 from txcls.figures.style import SCALE_BELOW
-from txcls.inference.predictor import Predictor
 from txcls.lessons.page_address import View
 from txcls.text.formatting import bounded_percentage, head_name, percentage
 
@@ -51,11 +50,11 @@ MAX_TAGGED = 6
 """Maximum number of heads in a layer whose maps have room for a tag."""
 FAMILIES = {
     "nearby": "nearby tokens",
-    "one token": "the same token for every query",
+    "one token": "one and the same token",
     "previous": "the previous token",
     "next": "the next token",
     "itself": "the token itself",
-    "other": "none of these",
+    "other": "other",
 }
 """The tokens that a head may favour on this text: a tag, and the same in a sentence."""
 
@@ -67,7 +66,7 @@ def main() -> None:
     if classified is not None and classified.has_label:
         patterns = cached_results.patterns(page.source, page.view.text)
         page = heads.open_on_head(page, classified.classifier, attention=patterns.attention)
-        _draw_maps_and_sections(page, classified.classifier, patterns)
+        _draw_maps_and_sections(page, patterns)
     layout.close_page(page)
 
 
@@ -83,12 +82,12 @@ class ShownTokens:
     file_name: str  # the start of the names of saved charts
 
 
-def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: cached_results.Patterns) -> None:
+def _draw_maps_and_sections(page: layout.Page, patterns: cached_results.Patterns) -> None:
     view, tokens = page.view, patterns.tokens
     part = f"{lecture.ATTENTION}.{view.layer}"
     families = _name_families(patterns.attention)
     with lecture.slide(part):
-        layout.lead(page, _summarise(families, n_heads=patterns.attention.shape[1]), about=CAVEAT)
+        layout.lead(page, _summarise(families), about=CAVEAT)
         maps = st.container(key="attention_maps")
     special = np.array([token.is_special for token in tokens])
     hides_special = False
@@ -111,8 +110,9 @@ def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: 
         _draw_head(shown)
     with overview:
         _draw_all_heads(page, patterns, shown, families)
-    with overview if lecture.is_on() else maps:  # on a slide, the map needs its column's height
-        heads.draw_chip(classifier, view.layer, view.head, page=page)
+    if not lecture.is_on():
+        with maps:
+            layout.link_to(page, menu.HEADS, f"What is {shown.head} worth? →")
     if view.versus:
         with lecture.slide(part):
             _draw_comparison(page, shown)
@@ -136,8 +136,7 @@ def _draw_head(shown: ShownTokens) -> None:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
         st.markdown(f"**{percentage(elsewhere.mean(), 0)}** of its attention is **elsewhere**, on tokens not shown.")
     figure = attention_map(shown.pattern, shown.names, elsewhere=elsewhere)
-    if not lecture.is_on():  # a slide has more room
-        figure.update_layout(coloraxis_colorbar=SCALE_BELOW)
+    figure.update_layout(coloraxis_colorbar=SCALE_BELOW, coloraxis_showscale=not lecture.is_on())
     chart(
         figure,
         key="chart_map",
@@ -183,20 +182,13 @@ def _name_families(attention: np.ndarray) -> list[str]:
     return families
 
 
-def _summarise(families: Sequence[str], *, n_heads: int) -> str:
-    """How many heads favour which tokens, in a sentence; a single head is named."""
+def _summarise(families: Sequence[str]) -> str:
+    """Which tokens are favoured by how many heads, in a sentence."""
     if set(families) == {"other"}:
         return f"None of {len(families)} heads favours nearby tokens or one token."
-    clauses: list[str] = []
-    for family in sorted(FAMILIES, key=lambda family: (family == "other", -families.count(family))):
-        names = [f"{n // n_heads + 1}.{n % n_heads + 1}" for n, other in enumerate(families) if other == family]
-        if names:
-            who = f"head {names[0]}" if len(names) == 1 else f"**{len(names)}**"
-            if family == "other":
-                who = f"the other, {who}," if len(names) == 1 else f"the other {who}"
-            verb = "" if clauses else "favours " if len(names) == 1 else "favour "
-            clauses.append(f"{who} {verb}{FAMILIES[family]}")
-    return f"Of {len(families)} heads, {', '.join(clauses)}."
+    found = sorted(FAMILIES.keys() & families, key=lambda family: (family == "other", -families.count(family), family))
+    clauses = ", ".join(f"{FAMILIES[family]} (**{families.count(family)}**)" for family in found)
+    return f"{clauses[0].upper()}{clauses[1:]}.".replace(")", f" of {len(families)} heads)", 1)
 
 
 def _draw_all_heads(
@@ -210,7 +202,11 @@ def _draw_all_heads(
         selected=(view.layer, view.head),
         tags=families if n_heads <= MAX_TAGGED else (),
     )
-    grid.update_layout(height=grid.layout.height - 68, coloraxis_showscale=False)  # the map beside it has the scale
+    grid.update_layout(
+        height=grid.layout.height - 68,
+        coloraxis_showscale=lecture.is_on(),  # the map beside it has the scale, but needs its height on a slide
+        coloraxis_colorbar=SCALE_BELOW,
+    )
     chart(
         grid,
         key="chart_grid",
@@ -276,10 +272,17 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
     except TraceError as error:
         st.info(str(error))
         return
+    compared, n_dimensions, chosen = "", len(score.products), plain(label(patterns.tokens[key].label))
+    if others := [other for other in np.argsort(-patterns.attention[view.layer, view.head, query]) if other != key]:
+        best = cached_results.query_key(
+            page.source, view.text, layer=view.layer, head=view.head, query=query, key=int(others[0])
+        )
+        name = plain(label(patterns.tokens[others[0]].label))
+        compared = f"; the best other key, **{name}**: {minus(f'{best.score:.1f}')}"
     said.markdown(
-        f"As a **sum**, one bar for each of {len(score.products)} dimensions: query times key, divided by "
-        f"√{len(score.products)}. The score **{minus(f'{score.score:.1f}')}** becomes, by the softmax, the weight "
-        f"**{bounded_percentage(score.weight)}**.",
+        f"As a **sum**, one bar for each of {n_dimensions} dimensions: query × key / √{n_dimensions}. "
+        f"Key **{chosen}**: **{minus(f'{score.score:.1f}')}**{compared}. By the softmax of all scores, **{chosen}** "
+        f"gets **{bounded_percentage(score.weight)}** of the weight.",
         help=None if lecture.is_on() else ABOUT_SCORE,
     )
     chart(

@@ -45,7 +45,7 @@ from txcls.inspection.heads import (
     share_in_words,
 )
 from txcls.lessons.page_address import UNSET
-from txcls.text.formatting import class_title, head_name, percentage, with_sign
+from txcls.text.formatting import class_title, head_name, percentage
 from txcls.text.tokens import Token
 
 POSITIONS = "positions"
@@ -126,8 +126,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         layout.lead(
             page,
-            _outcome(result, list(map(plain, names)), is_largest=parts == [largest])
-            + _name_next(effects) * (parts == [largest]),
+            _outcome(result, list(map(plain, names)), is_largest=parts == [largest]),
             about="Each cell: this part alone is switched off, on this text. The other cells are the control."
             + " Tokens in angle brackets are added by the model." * any(token.is_special for token in tokens),
         )
@@ -189,28 +188,18 @@ def _outcome(result: AblationResult, names: Sequence[str], *, is_largest: bool) 
         moves = f" ({was}) becomes **{plain(class_title(result.classes[new]))}** ({is_now})"
     without = f"Without **{' and '.join(names)}**"
     if is_largest:
-        without = f"Of all heads, **{names[0].removeprefix('head ')}** matters most: without it"
+        without = f"Of all heads, **{names[0]}** (framed) matters most on this text: without it"
     return f"{without}, **{plain(class_title(result.classes[old]))}**{moves}."
-
-
-def _name_next(effects: PartEffects) -> str:
-    """A sentence on the head with the second largest effect on this text, the control of the largest."""
-    if effects.heads.size < 2:
-        return ""
-    second = divmod(int(np.argsort(-np.abs(effects.heads), axis=None)[1]), effects.heads.shape[1])
-    change = 100 * float(effects.heads[second])
-    if abs(change) < 1:
-        return " No other changes it by a point."
-    return f" Next: **{second[0] + 1}.{second[1] + 1}** ({with_sign(change, 1)} points)."
 
 
 def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Sequence[Part]) -> None:
     """Draw the effect of each part on this text; a click on a cell switches this part off, and no other."""
+    quantity = f"probability of {label(class_title(winner))}"
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title=f"this text: change in {label(class_title(winner))} without it (points)",
-        quantity=f"The probability of {label(winner)}",
+        title=f"<b>Click a part to switch it off</b><br>Change in the {quantity} (points)",
+        quantity=f"The {quantity}",
         framed=[part for part in parts if isinstance(part, tuple)],
     )
     # The browser keeps a chart's selection: it does not report a second click on a cell, and sends the old selection
@@ -250,7 +239,7 @@ def _choose_parts(
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}_{n_clicks}"
     st.session_state[key] = list(parts)
     st.multiselect(
-        f"Off (framed; replaced by {replaced_by}): click a cell, or choose", offered, key=key,
+        f"Switched off (framed), replaced by {replaced_by}", offered, key=key,
         format_func=lambda part: _part_name(part, tokens),
         on_change=_switch_chosen, args=(key, tuple(parts)),
     )  # fmt: skip
@@ -338,7 +327,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     figure.update_layout(
         coloraxis_colorbar=SCALE_BELOW,
         height=max(310, 160 + 16 * min(len(tokens), MAX_TOKENS)),
-        yaxis={"tickfont_size": 13, "tickvals": figure.data[0].y, "ticktext": figure.data[0].y},  # all names on slides
+        yaxis={"tickvals": figure.data[0].y, "ticktext": figure.data[0].y},  # all names on slides
+        yaxis_tickfont_size=15 if len(tokens) <= 12 else 13,
     )
     chart(
         figure,

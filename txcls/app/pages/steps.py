@@ -16,7 +16,7 @@ from txcls.app.shell import cached_results, heads, layout, lecture, token_html, 
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map, visible
+from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map, percent, visible
 from txcls.figures.style import SCALE_BELOW
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Axis, Walk, WalkStep
@@ -214,7 +214,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
     assert lens.rows is not None and lens.columns is not None
     classes = [lens.columns.names[index] for index in shown]
     st.markdown(
-        "**Class probabilities read off after each block**: only the last row is the model’s answer.",
+        "**Class probabilities read off after each block**: the class head was trained only on the last row.",
         help=plain(lens.description),
     )
     figure = number_map(
@@ -227,6 +227,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
         row_height=28,
     )
     # The cells have numbers, and their names need no titles.
+    figure.data[0].text = [list(map(percent, row)) for row in lens.cells()[:, shown]]
     figure.layout.annotations = ()
     figure.update_layout(coloraxis_showscale=False, height=60 + 26 * lens.rows.size)
     figure.update_xaxes(range=[-0.5, len(shown) - 0.5], tickangle=None)

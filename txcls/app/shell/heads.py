@@ -16,9 +16,8 @@ from txcls.app.shell.controls import choice
 from txcls.data.datasets import REPORTS, sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
-from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip, sentence
+from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip
 from txcls.lessons.page_address import UNSET, HeadChange, View
-from txcls.text.formatting import head_name
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""
@@ -112,18 +111,14 @@ def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
 # What is known of a head
 
 
-def draw_chip(classifier: Predictor, layer: int, head: int, *, page: layout.Page | None = None) -> None:
-    """Draw what was measured of a head in one line; given a `page`, without its worth, but with a link to Heads."""
+def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
+    """Draw what was measured of a head in one line."""
     if (measured := HeadMeasurements.of(classifier)) is not None:
         record = measured.head(layer, head)
         mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span>'
         classes = f"txcls-story {record.verdict.replace(' ', '-')}"
-        said = sentence(record)
-        on_texts = f"{head_name(layer, head).capitalize()} on test texts: {said[0].lower()}{said[1:]}"
-        words = html.escape(chip(record) if page is None else on_texts)
+        words = html.escape(chip(record))
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
-        if page is not None:
-            layout.link_to(page, menu.HEADS, f"How {head_name(layer, head)} was measured →")
 
 
 def link_where_heads_matter(classifier: Predictor) -> None:

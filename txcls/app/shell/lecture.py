@@ -279,7 +279,7 @@ def _turn(page: menu.PageInfo | None, *, to_last_slide: bool = False) -> None:
 
 def enlarge(figure: go.Figure) -> go.Figure:
     """The figure with fonts of at least `MIN_FONT_PX`, or `MIN_FONT_PX_SMALL_WINDOW` in a small window; the names of
-    many rows are a fifth smaller."""
+    many rows are a tenth smaller."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
 
 
@@ -300,7 +300,7 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
         if name.startswith("yaxis"):  # many names, or names of several lines, would overlap in large type
             layout[name].pop("dtick", None)
             if MAX_ROW_NAMES < n_rows <= MAX_NAMED:  # otherwise every second row would have no name
-                layout[name]["tickfont"] = {**layout[name]["tickfont"], "size": round(0.8 * _min_font())}
+                layout[name]["tickfont"] = {**layout[name]["tickfont"], "size": round(0.9 * _min_font())}
             every = 2 if len(layout[name].get("ticktext", ())) > MAX_ROW_NAMES else 1
             for ticks in {"tickvals", "ticktext"} & layout[name].keys():
                 layout[name][ticks] = list(layout[name][ticks])[::every]

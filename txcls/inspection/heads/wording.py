@@ -48,12 +48,12 @@ def sentence(record: HeadRecord) -> str:
         table, mostly = record.tables[record.best], "mostly " * (record.verdict == "in part")
         attends = f"Attends {mostly}to {record.rule}"
         if record.best == "both" and not distance_in_words(record.distances):
-            favours = f"; favours {tokens}" if (tokens := quote_tokens(record.words)) else ""
-            attends = f"Attends mostly by token and distance, whatever the query{favours}"
-        kept = f"With a fixed table of weights in place of its attention, {_percent(table.share)} of its effect remains"
+            examples = f", such as {tokens}," if (tokens := quote_tokens(record.words)) else ""
+            attends = f"Attends mostly to certain tokens{examples} at certain distances"
+        kept = f"With fixed weights in place of its attention, {_percent(table.share)} of its effect remains"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
         return (
-            f"{attends}. {kept}; with a shuffled table, {_percent(table.control)}.{_no_gain(record)}"
+            f"{attends}. {kept}; with shuffled ones, {_percent(table.control)}.{_no_gain(record)}"
             f"{hardly if record.is_negligible else ''}"
         )
     if record.verdict == "hardly matters":

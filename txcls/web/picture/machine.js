@@ -141,13 +141,12 @@ export class Machine {
       ...[["confirmed", tr("head follows a fixed rule")], ["in part", given.has("confirmed") ? tr("in part") : tr("head follows a fixed rule in part")]]
         .filter(([verdict]) => given.has(verdict)).map((shown) => disc(...shown)))] : []);
     this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("colour: token attended to")), ...greys, entry("▦", tr("rows attend to columns")),
-      ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
+      entry("●", tr("larger: changes more"), "machine-ff"), ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
-    const others = () => [...(positions ? [element("span", {className: "machine-other"}, element("i", {className: "machine-stripes"}), tr("position"))] : []),
-      entry("●", `FF: ${tr("feed-forward")}`, "machine-other machine-ff", tr("larger: changes more"))];
-    this.signs.replaceChildren(...main(), ...others(), ...verdicts());
-    this.legend.replaceChildren(...main(), ...others(), ...verdicts(), ...unchanged, this.more);
+    const feedForward = () => entry("●", `FF: ${tr("feed-forward")}`, "machine-other machine-ff");
+    this.signs.replaceChildren(...main(), feedForward(), ...verdicts());
+    this.legend.replaceChildren(...main(), feedForward(), ...verdicts(), ...unchanged, this.more);
   }
 
   /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its
