@@ -28,7 +28,7 @@ def test_links_addresses_and_downloads_work_below_a_path(browser: Browser, serve
             page.goto(f"{address}/train?text=the+bank")
             page.wait_for_url("**/demo/playground?*")
             with page.expect_download() as downloading:
-                page.get_by_role("button", name="Download this page").click()
+                page.get_by_role("button", name="Download an empty playground").click()
             assert downloading.value.path().read_text("utf-8").startswith("<!doctype html>")
             visit(page, below, "playground", wait_for="iframe")
             data = page.frame_locator("iframe").locator("#page-data").text_content()

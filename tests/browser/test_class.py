@@ -184,7 +184,7 @@ def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_h
 
         lecturer.keyboard.press("a")
         panel(lecturer, ".end").click()
-        expect(label(lecturer)).to_have_text("Class")
+        expect(label(lecturer)).to_have_text("Audience")
         assert phones[0].request("GET")[0] == 404
 
 
@@ -202,4 +202,4 @@ def test_the_slide_says_when_another_process_answers_at_the_rooms_address(browse
         expect(panel(lecturer, ".warning")).to_contain_text(classroom_words("de")["spread"])
         assert len(asked) == 6 and not any("cookie" in headers for headers in asked)
         panel(lecturer, ".end").click()
-        expect(label(lecturer)).to_have_text("Class")
+        expect(label(lecturer)).to_have_text("Audience")

@@ -149,7 +149,9 @@ def test_a_model_learns_and_everything_follows(offline: Page, address: str) -> N
         re.compile(r" ?Head 1\.1 off \(.*\): (red|blue) .*% \(before: .*%\)\.")
     )
     without = offline.locator("#without")
-    expect(without).to_have_text(re.compile(r"^Accuracy: [\d.]+\s% \(before: [\d.]+\s%\)(\.|: on .* chance\.)$"))
+    expect(without).to_have_text(
+        re.compile(r"^Accuracy without it: [\d.]+\s% \(all heads on: [\d.]+\s%\)(\.|: on .* chance\.)$")
+    )
     expect(without).to_have_attribute("title", re.compile(r"points \(95\s% interval"))
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
@@ -195,7 +197,7 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: Page, ad
     last.scroll_into_view_if_needed()
     last.click()
     effect, sentence = offline.locator("#heads-note"), offline.locator(".machine-bar p")
-    changed = re.compile(r"Accuracy: .*% \(before: .*%\).*Press again: on\.")
+    changed = re.compile(r"Accuracy without it: .*% \(all heads on: .*%\).*Press again: on\.")
     expect(effect).to_have_text(changed, use_inner_text=True)
     expect(sentence).to_have_text(re.compile(r"(red|blue) .*% \(before: .*%\)"))
     for said in (effect, sentence, offline.locator(".machine-strip")):
@@ -496,7 +498,7 @@ def test_problems_are_seen_and_end_with_the_next_action(offline: Page, address: 
     offline.set_viewport_size({"width": 390, "height": 844})
     offline.goto(f"{address}#task=own")
     problem = offline.locator("#problem")
-    for name in ("Save model", "Save as a page"):
+    for name in ("Save model", "Save page with model"):
         offline.get_by_role("button", name=name).click()
         expect(problem).to_have_text("There is no model yet: press Train.")
         expect(problem).to_be_in_viewport()
@@ -525,7 +527,7 @@ def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
     file, original = tmp_path / "saved.html", Path(unquote(urlsplit(address).path)).read_text("utf-8")
     for _ in range(2):  # the second is saved from the first
         with offline.expect_download() as download:
-            offline.get_by_role("button", name="Save as a page").click()
+            offline.get_by_role("button", name="Save page with model").click()
         download.value.save_as(file)
         content = file.read_text("utf-8")
         part = re.search(
@@ -1100,11 +1102,8 @@ def test_what_pre_training_and_fine_tuning_gain_is_said_in_two_paragraphs(tables
 
 def test_a_run_that_the_time_limit_ended_says_so(tables: Page) -> None:
     cut = tables.evaluate(RESULTS, {"preferred": "fine-tuned", "total": 40, "steps": 40})
-    assert cut["progress"] == "after 40 of 80 steps, at the time limit"
-    assert cut["sentences"][0].startswith(
-        "Unfinished: the time limit ended the run (pre-trained 40 of 80, from random weights 160 of 160 steps). "
-        "Pre-training gained 25 points."
-    )
+    assert cut["progress"] == "Stopped at the time limit: pre-trained 40 of 80, from random weights 160 of 160 steps."
+    assert cut["sentences"][0].startswith("Pre-training gained 25 points.")
 
 
 def test_generated_texts_have_the_right_labels(tables: Page) -> None:

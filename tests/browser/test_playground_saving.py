@@ -362,7 +362,7 @@ def test_in_the_app_the_encoder_is_fetched_by_the_app_and_a_page_is_kept_from_th
     frame.get_by_role("button", name="❚❚ Pause").click()
     assert requests.count(address) == 1
     with page.expect_download() as download:
-        frame.get_by_role("button", name="Save as a page", exact=True).click()
+        frame.get_by_role("button", name="Save page with model", exact=True).click()
     download.value.save_as(tmp_path / "kept.html")
     data = re.search(r'id="page-data">(.*?)</script>', (tmp_path / "kept.html").read_text("utf-8"), re.DOTALL)
     assert data and json.loads(data[1])["encoder"] is None, "a file cannot fetch it"

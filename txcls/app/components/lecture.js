@@ -32,7 +32,7 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
   window.addEventListener("keydown", afterOthers)
   lecture.showPlace = () => showPlace(bar)
   lecture.showClass = () => {
-    find(".class").textContent = lecture.classLabel || "Class"
+    find(".class").textContent = lecture.classLabel || "Audience"
     find(".class").classList.toggle("open", Boolean(lecture.classLabel))
   }
   lecture.showClass()

@@ -28,7 +28,7 @@ def main() -> None:
     with st.container(key="playground"):
         st.iframe(framed.decode(), height=HEIGHT)
     st.download_button(
-        "Download this page", page, file_name="playground.html", mime="text/html", help="One file that needs no server"
+        "Download an empty playground", page, file_name="playground.html", mime="text/html", help="One file, no server"
     )
     lecture.end()
 

@@ -78,7 +78,7 @@ export class Painting {
     if (this.drawn?.shape !== shape) this.prepare(shape);
     const {lines, frame} = this.drawn, {vertical, breadth, length, ends} = this.layout;
     const height = vertical ? length : breadth, printed = Math.min(PRINTED[0] / this.width, PRINTED[1] / height, 1);
-    write(frame, {height: `${height}px`, "--machine-words": `${ends.words}px`, "--machine-width": `${this.width}px`, "--machine-printed": round(printed)}, setStyle);
+    write(frame, {height: `${height}px`, "--machine-words": `${ends.words}px`, "--machine-width": `${this.width}px`, "--machine-printed": round(printed), "--machine-above": `${round(this.layout.first - ABOVE_LANE * this.layout.scale)}px`}, setStyle);
     lines.draw(scene, this.layout, {colour: this.colour, rows: this.rows, state});
     this.drawNames();
     this.drawWords();

@@ -228,7 +228,7 @@ function beginDrawings(before) {
     reading.offerModels([`${tr("pre-trained")}, ${tr("not trained yet")}`, TITLES.random]);
     reading.choose(Number(lesson.line === "random"));
   } else {
-    const lines = [{name: "training", title: tr("training")}, {name: "random", title: tr("held out")}];
+    const lines = [{name: "training", title: tr("training batches")}, {name: "random", title: tr("held out")}];
     accuracyCurves.start([level("baseline", TITLES.baseline), ...lines], {note, before: before?.accuracy});
     lossCurves.start(lines, {before: before?.loss});
   }
@@ -260,15 +260,16 @@ function receiveReport(report) {
   const previous = training.report?.runs ?? [];
   training.report = {...report, runs: [...report.runs]};
   if (training.start !== "encoder") {
-    accuracyCurves.add("training", main.steps, main.accuracy);
-    lossCurves.add("training", main.steps, main.loss);
+    const middle = ((previous[0]?.steps ?? main.steps) + main.steps - 1) / 2; // these means are over the steps since the last report, each measured before it
+    accuracyCurves.add("training", middle, main.accuracy);
+    lossCurves.add("training", middle, main.loss);
   }
   for (const {name, evaluated} of report.runs) {
     if (!evaluated) continue;
     accuracyCurves.add(name, evaluated.steps, evaluated.accuracy);
     lossCurves.add(name, evaluated.steps, evaluated.loss);
   }
-  accuracyCurves.end = lossCurves.end = Math.max(...report.runs.map(({steps}) => steps));
+  accuracyCurves.end = lossCurves.end = Math.max(...report.runs.map(({steps, total}) => total ?? steps));
   accuracyCurves.level("baseline", baseline?.accuracy ?? null);
   accuracyCurves.level("probe", main.probe?.accuracy ?? null);
   if (main.evaluated && main.evaluated.loss < training.best.loss) training.best = main.evaluated;
@@ -514,7 +515,7 @@ async function copyLink() {
   writeAddress();
   const copied = await navigator.clipboard.writeText(addressWindow.location.href).then(() => true, () => false);
   byId("link").textContent = copied ? tr("Copied") : tr("Not copied");
-  setTimeout(() => { byId("link").textContent = tr("Copy link"); }, 2500);
+  setTimeout(() => { byId("link").textContent = tr("Copy link to settings"); }, 2500);
 }
 
 /** Learn from a table: its rows are ready when OwnTable has read it. @param {string | File} source */
@@ -637,9 +638,9 @@ byId("table-tools").append(...fileButton(tr("Choose a file"), ".csv,.tsv,.txt,.j
 }}));
 byId("keeping").append(
   button({text: tr("Save model"), title: tr("A zip file. This page opens it, txcls.load opens it in Python, and txcls import adds it to the app."), onClick: () => keep(saveModel)}),
-  button({text: tr("Save as a page"), title: tr("This page as one file with the model and the sentence inside. It opens without a network."), onClick: () => keep(savePage)}),
+  button({text: tr("Save page with model"), title: tr("This page as one file with the model and the sentence inside. It opens without a network."), onClick: () => keep(savePage)}),
   ...fileButton(tr("Load a model"), ".zip", takeModel, tr("A zip file from Save model")),
-  Object.assign(button({text: tr("Copy link"), title: tr("A link with the task, the settings and the sentence; a table is not part of it."), onClick: copyLink}), {id: "link", hidden: !addressWindow}));
+  Object.assign(button({text: tr("Copy link to settings"), title: tr("A link with the task, the settings and the sentence; a table is not part of it."), onClick: copyLink}), {id: "link", hidden: !addressWindow}));
 byId("lessons").append(...LESSONS.map((one) => Object.assign(button({text: tr("Lesson: {title}", {title: one.title}), onClick: () => afterAsking(() => {
   lesson.go(one, 0);
   byId("task").scrollIntoView({block: "start"});

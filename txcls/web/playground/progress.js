@@ -1,7 +1,7 @@
 // Sentences about a run: how far it is, how long it will take, why it paused.
 
 import {percentage, tr} from "../picture/translate.js";
-import {MIN_FOR_PERCENT, gainOf, isCut, measuredText, shareText} from "./results.js";
+import {MIN_FOR_PERCENT, cutSentence, gainOf, isCut, measuredText, shareText} from "./results.js";
 import {wilson} from "./statistics.js";
 
 /** @typedef {import("./session.js").Report} Report */
@@ -26,16 +26,13 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    const isTwinCut = twin && main.total === main.nPlanned, {total, nPlanned} = isTwinCut ? twin : main;
-    const cut = isCut(report) && (isTwinCut ? tr("random weights: {n} of {all}", {n: total, all: nPlanned}) : tr("after {n} of {all} steps, at the time limit", {n: total, all: nPlanned}));
+    if (isCut(report)) return cutSentence(report);
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [cut || (twin && !isHidden) ? cut : tr("done: {n} steps in {time}", values), isHidden || cut ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    return [twin && !isHidden ? "" : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
-  // One count: the twin's goes on when the main model is done.
-  const {steps, total} = twin && main.stage === "done" ? twin : main;
-  const sentence = total === null ? tr("step {n}", {n: steps}) : twin && main.stage === "done" ? tr("random weights: {n} of {all}", {n: steps, all: total}) : tr("step {n} of {all}", {n: steps, all: total});
-  return [sentence, ...left].join(" · ");
+  const [{steps, total}] = runs.filter(({stage}) => stage !== "done").sort((a, b) => b.total - a.total); // the end of the charts' axis
+  return [total === null ? tr("step {n}", {n: steps}) : tr("step {n} of {all}", {n: steps, all: total}), ...left].join(" · ");
 }
 
 /** "12 s" or "3 min". @param {number} seconds */

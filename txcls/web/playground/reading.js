@@ -187,7 +187,7 @@ export class Reading {
     this.sayWithout(trn("Measuring the accuracy without it …", "Measuring the accuracy without them …", {n: heads.length}));
     const result = await run.session.accuracyWithout(heads, chosen).catch(() => null);
     if (this.measured !== key || this.run !== run) return;
-    this.sayWithout(...(result ? effectTexts(result.answers, evaluated.answers, run.data) : [""]));
+    this.sayWithout(...(result ? effectTexts(result.answers, evaluated.answers, run.data, heads.length) : [""]));
   }
 
   sayWithout(text, interval = "") {

@@ -85,7 +85,7 @@ export class Results {
     this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals over these rows, with one seed."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     const majority = majorityOf(rows, classes);
     this.drawIntervals(candidates, used, majority, labels);
-    this.parts.verdict.replaceChildren(element("b", {text: verdictOn(candidates, used, labels, report)}));
+    this.parts.verdict.replaceChildren(element("b", {text: verdictOn(candidates, used, labels)}));
     this.parts.remarks.replaceChildren(...[intervalsOf(candidates, used, labels), ...remarksOnModels(candidates, used, majority, labels, report)].filter(Boolean).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
@@ -133,8 +133,7 @@ function majorityOf(rows, classes) {
 }
 
 /** What pre-training gained and where the linear model stands. */
-const verdictOn = (candidates, used, labels, report) => [isCut(report) ? cutSentence(report) : "", gainSentence(candidates, used, labels), linearSentence(candidates, used, labels)]
-  .filter(Boolean).join(" ");
+const verdictOn = (candidates, used, labels) => [gainSentence(candidates, used, labels), linearSentence(candidates, used, labels)].filter(Boolean).join(" ");
 
 /** Which models show no learning, and whether fine-tuning was of use. */
 const remarksOnModels = (candidates, used, majority, labels, report) => [nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
@@ -198,9 +197,9 @@ function countSure(report, {rows}, least) {
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
 /** That the time limit ended a run, with its numbers of steps. @param {any} report */
-function cutSentence(report) {
+export function cutSentence(report) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return tr("Unfinished: the time limit ended the run ({steps} steps).", {steps: steps.join(", ")});
+  return tr("Stopped at the time limit: {steps} steps.", {steps: steps.join(", ")});
 }
 
 /** What pre-training gained; empty if it was not measured. */
@@ -277,10 +276,11 @@ const signed = (share) => decimal(100 * share, 1).replace("-", "−");
 const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** What switching heads off does to the accuracy, and the interval of the difference. @param {number[]} without predicted classes
- * @param {number[]} before @param {import("./data.js").Data} data @returns {[text: string, interval: string]} */
-export function effectTexts(without, before, {rows}) {
+ * @param {number[]} before @param {import("./data.js").Data} data @param {number} n heads @returns {[text: string, interval: string]} */
+export function effectTexts(without, before, {rows}, n) {
   const labels = rows.map(({classIndex}) => classIndex), whole = {name: "", title: tr("with all heads on"), answers: before}, used = {...whole, answers: without};
-  const text = `${tr("Accuracy: {accuracy}", {accuracy: accuracyText(without, labels)})} (${tr("before: {probability}", {probability: accuracyText(before, labels)})})`;
+  const text = trn("Accuracy without it: {accuracy} (all heads on: {before})", "Accuracy without them: {accuracy} (all heads on: {before})",
+    {n, accuracy: accuracyText(without, labels), before: accuracyText(before, labels)});
   const isSame = countRight(without, labels).right === countRight(before, labels).right;
   return [text + (isSame ? tr(".") : doubt(used, whole, labels)), intervalOf(used, whole, labels)];
 }
