@@ -112,7 +112,8 @@ def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Attent
 def acting_rows(classifier: Predictor, rows: Sequence[AttentionRow]) -> list[AttentionRow]:
     """The rows that can affect the prediction: in the last layer, only those of tokens that pooling reads."""
     config = classifier.checkpoint.config.model
-    return [row for row in rows if not config.reads_one_token or row.layer < config.n_layers - 1 or row.role == CLASS_TOKEN]
+    last = config.n_layers - 1
+    return [row for row in rows if not config.reads_one_token or row.layer < last or row.role == CLASS_TOKEN]
 
 
 def row_edits(roles: NDArray[np.str_], kept: Sequence[AttentionRow], config: ModelConfig) -> dict[str, Edit]:
