@@ -107,7 +107,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "1.1",
             (
                 "Attends to the previous token.",
-                "test texts): 50.",
+                "accuracy on 40 test texts falls from 100.0\u00a0% to 50.0\u00a0%.",
                 "95\u00a0% (92 to 98\u00a0%)",
             ),
         ),

@@ -310,7 +310,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(name.capitalize(), anchor=False, width="content")
         if record is not None and measured is not None:
-            st.markdown(f"{cost_averaged(record, n=measured.n)}.", width="content")
+            st.markdown(f"{cost_averaged(record, measured)}.", width="content")
     if record is None:
         say_not_measured(page, "heads")
     else:

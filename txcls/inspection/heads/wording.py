@@ -160,9 +160,13 @@ def _cost(effect: Effect) -> str:
     return f"{lost} points of accuracy are lost ({points_range(effect.lost_low, effect.lost_high)})"
 
 
-def cost_averaged(worth: Worth, *, n: int) -> str:
-    """What it costs on n test texts to replace the output by its mean, in short."""
-    return f"Points of accuracy lost without it ({n:,} test texts): {_loss_in_words(worth.mean)}"
+def cost_averaged(worth: Worth, measured: HeadMeasurements) -> str:
+    """What it costs on the test texts to replace the output by its mean, in short."""
+    effect, accuracy = worth.mean, measured.accuracy
+    if effect.lost_low >= CERTAIN and round(effect.lost_high, 3) >= MIN_COST:
+        now = percentage(accuracy - effect.lost)
+        return f"Without it, accuracy on {measured.n:,} test texts falls from {percentage(accuracy)} to {now}"
+    return f"Points of accuracy lost without it ({measured.n:,} test texts): {_loss_in_words(effect)}"
 
 
 def worth_in_words(worth: Worth) -> str:
