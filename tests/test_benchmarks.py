@@ -1,5 +1,3 @@
-"""Every benchmark runs to the end at its smallest size and prints results."""
-
 import re
 import subprocess
 import sys

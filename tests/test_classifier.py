@@ -1,6 +1,3 @@
-"""The Python interface: the names that `txcls` exports, and a Classifier's methods against the functions they call."""
-
-import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +5,7 @@ import pandas as pd
 import pytest
 
 import txcls
-from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
+from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.labelled import rows_from_python
 from txcls.errors import CheckpointError, DataError
@@ -31,23 +28,6 @@ def test_the_package_shows_its_public_names_and_nothing_else() -> None:
         assert getattr(txcls, name).__doc__, name
     with pytest.raises(AttributeError, match="no attribute 'Score'"):
         txcls.Score  # noqa: B018
-
-
-@pytest.mark.parametrize("given", [None, 3, b"ag_news"])
-def test_loading_anything_but_a_name_or_path_is_refused(given: object) -> None:
-    with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*name or path"):
-        txcls.load(given)  # type: ignore[arg-type]
-
-
-def test_the_error_for_a_missing_name_lists_the_known_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    make_checkpoint(tmp_path / "mine")
-    assert txcls.load("mine").name == "mine" and txcls.load(tmp_path / "mine").name == "mine"
-    with pytest.raises(CheckpointError, match="no checkpoint folder 'yours'; known names: mine"):
-        txcls.load("yours")
-    make_language_model(tmp_path / "talks")
-    with pytest.raises(CheckpointError, match="talks is a language model"):
-        txcls.load("talks")
 
 
 def test_one_text_gives_one_prediction_and_many_a_list(tiny: txcls.Classifier) -> None:

@@ -1,5 +1,3 @@
-"""Settings: invalid ones are refused with a clear message, and a round trip through JSON loses nothing."""
-
 import json
 
 import pytest

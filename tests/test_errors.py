@@ -1,5 +1,3 @@
-"""The text of an error cannot control the terminal or the page that shows it."""
-
 import pytest
 
 from txcls.errors import MAX_MESSAGE_LENGTH, DataError, sanitize

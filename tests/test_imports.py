@@ -1,5 +1,3 @@
-"""Imports go one way: a module may import from its own layer and from later rows of LAYERS; no cycles."""
-
 import ast
 from functools import cache
 from graphlib import TopologicalSorter

@@ -1,5 +1,3 @@
-"""Texts from outside remain text in model cards, worksheets and exported lessons: payloads in every field."""
-
 import re
 from functools import cache
 from html.parser import HTMLParser

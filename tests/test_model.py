@@ -1,5 +1,3 @@
-"""The model compared with torch's own modules, and properties that must hold for every setting."""
-
 import math
 from contextlib import nullcontext
 

@@ -1,5 +1,3 @@
-"""examples/first_steps.ipynb runs from the first cell to the last, and is committed with its outputs."""
-
 import nbformat
 import pytest
 

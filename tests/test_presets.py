@@ -1,5 +1,3 @@
-"""Presets that reproduce published teaching systems run on real rows, and classifiers start from the encoder."""
-
 from contextlib import nullcontext
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""examples/score_with_ray.py, run as its first lines say, with two workers."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""The documentation and the package metadata match the code."""
-
 import re
 import subprocess
 import sys

@@ -1,12 +1,9 @@
-"""The scikit-learn classifier: labels of any type, probabilities, and use with scikit-learn's own tools."""
-
 import pickle
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -68,25 +65,6 @@ def test_a_row_is_read_as_often_as_its_weight_says(monkeypatch: pytest.MonkeyPat
 def test_weights_that_cannot_be_used_are_refused(weights: np.ndarray) -> None:
     with pytest.raises(ValueError, match="sample_weight: got shape"):
         TransformerClassifier().fit(TEXTS, LABELS, sample_weight=weights)
-
-
-def test_an_estimator_that_is_not_fitted_says_so() -> None:
-    with pytest.raises(NotFittedError):
-        TransformerClassifier().predict(TEXTS)
-
-
-def test_the_random_state_may_be_anything_that_scikit_learn_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = []
-
-    def planned(*args: object, seed: int, **options: object) -> None:
-        seeds.append(seed)
-        raise InterruptedError
-
-    monkeypatch.setattr("txcls.sklearn.plan_training", planned)
-    for state in (None, np.random.RandomState(1), np.random.RandomState(1), np.random.RandomState(2), np.int64(3)):
-        with pytest.raises(InterruptedError):
-            TransformerClassifier(random_state=state).fit(TEXTS, LABELS)
-    assert seeds[1] == seeds[2] != seeds[3] and seeds[4] == 3
 
 
 @pytest.mark.slow

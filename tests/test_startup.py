@@ -1,5 +1,3 @@
-"""Quick start-up depends on few imports: the tests count modules, which no machine load affects."""
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Taps: a trace records and edits tensors, and threads never see each other's taps."""
-
 import threading
 import time
 

@@ -1,5 +1,3 @@
-"""Every page handles any text."""
-
 from pathlib import Path
 
 import pytest

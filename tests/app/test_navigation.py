@@ -1,5 +1,3 @@
-"""The menu, the URLs and the links between pages."""
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,17 +42,6 @@ def test_a_checkpoint_that_is_removed_while_it_is_open_is_named(monkeypatch: pyt
     monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=dict))
     assert view_state.current_view(["ag_news"], text_box="box", first_text=str).checkpoint == "ag_news"
     assert session["_more_notes"] == ["The checkpoint “gone” is no longer here; ag_news is shown instead."]
-
-
-def test_a_first_run_that_was_interrupted_before_its_url_was_written_is_continued(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    session = {"_view": View(checkpoint="ag_news", text="old"), "box": "old"}
-    monkeypatch.setattr(st, "session_state", session)
-    monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=lambda: {"text": "new"}))
-    assert (
-        view_state.current_view(["ag_news"], text_box="box", first_text=str).text == "new" and session["box"] == "new"
-    )
 
 
 def test_a_checkpoint_saved_while_the_app_runs_is_offered_and_none_outside_the_folder_is_opened(

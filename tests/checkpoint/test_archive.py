@@ -1,5 +1,3 @@
-"""A checkpoint as a zip file: it loads again; hostile archives are refused in one sentence and leave nothing."""
-
 import io
 import stat
 import zipfile

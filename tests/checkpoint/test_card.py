@@ -1,5 +1,3 @@
-"""Model cards from plain values: metrics in words, and metadata that huggingface_hub can read back."""
-
 from typing import Any
 
 from huggingface_hub import ModelCard

@@ -1,5 +1,3 @@
-"""Checkpoint folders: nothing is lost or half-written, and anything foreign or broken is refused by name."""
-
 import errno
 import json
 import os
@@ -42,21 +40,6 @@ def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, ob
     ids = torch.tensor([loaded.tokenizer.encode("the striker scored").ids])
     torch.testing.assert_close(loaded.model(ids), first.model(ids))
     assert not loaded.model.training and all(p.dtype == torch.float32 for p in loaded.model.parameters())
-
-
-def test_a_folder_that_is_no_checkpoint_hides_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_checkpoint(tmp_path / "root" / "agreement")
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path / "root"))
-    monkeypatch.chdir(tmp_path)
-    for name in ("agreement", "other"):  # as `txcls data agreement --out agreement` writes
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "train.csv.gz").touch()
-    assert find_checkpoint("agreement") == tmp_path / "root" / "agreement"
-    with pytest.raises(CheckpointError, match="checkpoint other lacks"):
-        load_checkpoint("other")
-    (tmp_path / "agreement" / "train.csv.gz").unlink()
-    make_checkpoint(tmp_path / "agreement")
-    assert find_checkpoint("agreement") == Path("agreement"), "a checkpoint in the current folder comes first"
 
 
 def test_names_are_looked_up_under_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,36 +108,17 @@ CLASS = '{"label":"a","precision":1,"recall":1,"f1":1,"support":1}'
 CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "everything at its largest": (settings(**WIDE), "max_length: sinusoidal positions for 8,192 tokens"),
     "6 million tokens": (tokens(6_000_000), "tokenizer.json: larger than 24 MB"),
-    "2.2 million short tokens": (tokens(2_200_000, letter=""), "tokenizer.json: about 2,200,0"),
-    "1.2 million tokens of wide letters": (tokens(1_200_000, letter="🙂"), "embeddings.token.weight is"),
     "300,000 labels": (put("labels.json", json.dumps([str(n) for n in range(300_000)])), "labels.json: about 300,0"),
-    "labels of 4 MB": (put("labels.json", json.dumps(["a" * 1_900_000, "b" * 1_900_000])), "at most 1,000,000"),
     "a terabyte": (
         header(**{"head.weight": {"dtype": "F32", "shape": [2**20, 2**18], "data_offsets": [0, 2**40]}}),
         "not a complete safetensors file",
     ),
-    "a shape without numbers": (
-        header(**{"head.weight": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]}}),
-        "model.safetensors",
-    ),
     "a header of a terabyte": (claimed_header(2**40, file=100), "not a complete safetensors file"),
     "a header of 90 MB in a file of a terabyte": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
     "25,000 tensors": (many_tensors, "has more tensors"),
-    "590,000 invalid numbers": (
-        put("metrics.json", '{"test":{"confusion":[[' + ",".join(['""'] * 590_000) + "]]}}"),
-        "test.",
-    ),
     "2 million lists": (
         put("metrics.json", '{"x":[' + ",".join(["[]"] * 1_900_000) + "]}"),
         "metrics.json: about 3,8",
-    ),
-    "290,000 lists": (
-        both(put("metrics.json", '{"x":[' + ",".join(["[]"] * 290_000) + "]}"), settings(d_model=4096)),
-        "does not fit",
-    ),
-    "590,000 unknown numbers": (
-        both(put("metrics.json", '{"x":[' + ",".join(["1"] * 590_000) + "]}"), settings(d_model=4096)),
-        "does not fit",
     ),
     "90,000 classes": (
         put("metrics.json", '{"test":{"per_class":[' + ",".join([CLASS] * 90_000) + "]}}"),

@@ -1,9 +1,6 @@
-"""Listing checkpoints: valid ones are found and invalid ones named, whatever else is in the folder."""
-
 import json
 import os
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,26 +129,6 @@ def test_the_fingerprint_changes_with_a_file_of_an_older_date_and_the_same_size(
     assert len({before, same_date, fingerprint(folder)}) == 3
     with pytest.raises(CheckpointError, match="no checkpoint folder"):
         fingerprint(root / "gone")
-
-
-def test_folders_that_come_and_go_while_they_are_listed_raise_nothing(root: Path) -> None:
-    stop = threading.Event()
-
-    def come_and_go() -> None:
-        while not stop.is_set():
-            bad_copy(root, "fleeting")
-            shutil.rmtree(root / "fleeting")
-
-    other = threading.Thread(target=come_and_go)
-    other.start()
-    try:
-        for _ in range(100):
-            listed = list_checkpoints()
-            assert "good" in [summary.name for summary in listed.classifiers] and len(listed.language_models) == 1
-            assert set(listed.left_out) <= {"fleeting"}
-    finally:
-        stop.set()
-        other.join()
 
 
 def test_a_folder_whose_name_is_not_utf8_is_left_out_by_its_bytes(root: Path) -> None:

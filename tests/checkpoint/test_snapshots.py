@@ -1,5 +1,3 @@
-"""Snapshots during training: their steps, their file restores them, and a damaged file is named in the error."""
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Columns are guessed from their names, otherwise from their contents, with reasons and hints at possible problems."""
-
 import numpy as np
 import pytest
 
@@ -53,14 +51,6 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     assert noise.label_column == "chnl." and "'other'" in noise.hints[0]
     assert label_predictability(texts, queue) == 1.0 and label_predictability(texts, channel) < 0.5
     assert label_predictability(texts, ["x"] * 90) == label_predictability([None] * 90, queue) == 0.0
-
-
-def test_a_label_column_with_only_a_part_of_a_common_name_comes_with_a_hint_at_others() -> None:
-    columns = {"author": ["x", "y"] * 30, "content": TEXTS, "overall_rating": LABELS, "recommended": LABELS}
-    guess = guess_of(columns)
-    assert guess.label_column == "overall_rating"
-    assert guess.hints == ("The labels could also be in column 'recommended'.",)
-    assert not guess_of({**columns, "rating": LABELS}).hints, "the whole name"
 
 
 def test_subject_and_body_are_joined_and_are_not_labels() -> None:
@@ -139,16 +129,3 @@ def test_a_column_that_the_texts_do_not_predict_is_not_preferred_to_one_that_the
     guess = guess_of({"what they wrote": texts, "label": origin, "qq": spelled})
     assert guess.label_column == "label" and guess.rests_on_contents and "'qq'" in guess.hints[0]
     assert not guess_of({"what they wrote": texts, "label": spelled, "category": origin}).hints
-
-
-def test_in_long_texts_the_predicted_column_is_told_from_a_random_one_with_fewer_values() -> None:
-    rng = np.random.default_rng(0)
-    frequency = 1 / np.arange(1, 3001)
-    boards = [f"board {n % 8}" for n in range(300)]
-    texts = []
-    for board in boards:
-        words = [f"word{n}" for n in rng.choice(3000, size=150, p=frequency / frequency.sum())]
-        texts.append(" ".join([*words, *(f"{board[-1]}x{n}" for n in rng.integers(30, size=6))]))
-    urgent = rng.choice(["yes", "no"], size=300).tolist()
-    assert guess_of({"words": texts, "board": boards, "urgent": urgent}).label_column == "board"
-    assert label_predictability(texts, boards) > 0.9 and label_predictability(texts, urgent) < 0.1

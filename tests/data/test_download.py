@@ -1,5 +1,3 @@
-"""A complete download with the correct checksum is cached; any other is an error and leaves no file."""
-
 import hashlib
 import threading
 from collections.abc import Iterator

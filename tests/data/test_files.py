@@ -1,5 +1,3 @@
-"""Archives and folders give the same files; links are not followed, and damaged archives are refused."""
-
 import re
 import tarfile
 from pathlib import Path

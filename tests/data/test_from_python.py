@@ -1,5 +1,3 @@
-"""Labelled rows passed from Python get the same class names as the rows of a table file, and the same checks."""
-
 import enum
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""The labelled rows of a table: rows without a text or label are left out and counted."""
-
 import json
 from datetime import date
 from pathlib import Path
@@ -150,14 +148,6 @@ def test_untidy_tables_are_read_with_a_note_on_what_was_done(
     assert (rows.labelled.classes, rows.labelled.texts[0], len(rows.labelled)) == (classes, first_text, 40)
     notes = " ".join((*guess.sentences, *rows.notes, *notes_before_training(rows.labelled)))
     assert all(part in notes for part in said), notes
-
-
-def test_the_same_labels_in_every_row_are_refused_as_several_labels(tmp_path: Path) -> None:
-    (tmp_path / "t.jsonl").write_text("\n".join(json.dumps({"text": text, "label": ["a", "b"]}) for text in SAID))
-    with pytest.raises(
-        DataError, match=r"the same value in every row.* several labels, such as 'a; b'.* yes/no column"
-    ):
-        read_labelled(tmp_path / "t.jsonl")
 
 
 def test_the_label_column_of_training_is_not_used_if_another_one_has_the_classes(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Rows with the same or nearly the same text are found, however many there are."""
-
 import random
 import time
 

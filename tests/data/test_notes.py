@@ -1,5 +1,3 @@
-"""The notes on labels before training."""
-
 from collections.abc import Mapping
 
 import numpy as np

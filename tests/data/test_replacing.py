@@ -1,5 +1,3 @@
-"""A replaced file is either the old or the new one, never a partial one."""
-
 from pathlib import Path
 
 import pytest

@@ -1,9 +1,6 @@
-"""Wikipedia as WikiExtractor writes it: any compression, one article at a time, the same split in any extraction."""
-
 import bz2
 import gzip
 import lzma
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -57,15 +54,6 @@ def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, ra
     (tmp_path / "wiki").write_bytes(raw)
     with pytest.raises(DataError, match=problem):
         list(articles(tmp_path))
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    (tmp_path / "wiki").write_text(extraction_of(1_000, body=f"{BODY}\n" * 30), encoding="utf-8")
-    tracemalloc.start()
-    n = sum(1 for _ in articles(tmp_path))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert n == 1_000 and peak < 1_000_000, "the file has 3 MB of text"
 
 
 def test_an_articles_part_depends_only_on_its_title() -> None:

@@ -1,5 +1,3 @@
-"""Two checkpoints on the same test rows: paired difference, steps to 95 %, and what cannot be compared."""
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

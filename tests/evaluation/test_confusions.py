@@ -1,5 +1,3 @@
-"""The words behind each confusion, and what is said about classes."""
-
 import re
 from collections.abc import Sequence
 

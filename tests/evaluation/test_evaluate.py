@@ -1,5 +1,3 @@
-"""What cards report about a split's rows: groups checked by hand, and word order removed as in an edited trace."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,20 +111,6 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     file.write_text("what they wrote\n" + "".join(f"some words number {n}\n" for n in range(30)))
     with pytest.raises(DataError, match=r"no column has labels, only texts .* but neither trained on nor evaluated"):
         rows_of_file(checkpoint, file)
-
-
-def test_counts_are_not_mistaken_for_classes_that_are_numbers(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "tiny", classes=("0", "1", "2", "not relevant"))
-    file = tmp_path / "counted.csv"
-    for values, is_refused in (("01234", True), ("012", False)):
-        rows = (f"{values[n % len(values)]},some words number {n}\n" for n in range(50))
-        file.write_text("annotators,tweet\n" + "".join(rows))
-        if is_refused:
-            with pytest.raises(DataError, match=r"no column 'label' with the labels; .*'annotators' has '0', '1', '2'"):
-                rows_of_file(checkpoint, file)
-            assert rows_of_file(checkpoint, file, label_column="annotators").n_unknown == 20
-        else:
-            assert "recognised by its values" in " ".join(rows_of_file(checkpoint, file).notes)
 
 
 @pytest.mark.parametrize("n_known", [3, 8])

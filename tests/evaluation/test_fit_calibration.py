@@ -1,5 +1,3 @@
-"""Calibration and the out-of-scope rule: known values are recovered, and results match SciPy and brute force."""
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,5 +1,3 @@
-"""Planted wrong labels come first; probabilities come from models that have not seen the label."""
-
 from pathlib import Path
 
 import numpy as np
@@ -96,14 +94,3 @@ def test_copies_of_a_text_do_not_confirm_its_label() -> None:
     assert 0.4 < np.mean(probabilities.argmax(axis=1) == labels) < 0.6, "random labels cannot be predicted"
     with pytest.raises(DataError, match="1 different texts of 1 class"):
         out_of_fold_probabilities(LabelledTexts(["a"] * 5, [0, 1] * 2 + [1], ("x", "y")))
-
-
-def test_labels_that_cannot_be_checked_are_refused_for_the_reason_that_holds() -> None:
-    texts = [f"text {n}" for n in range(16)]
-    with pytest.raises(DataError, match="almost all 16 rows have one label"):
-        out_of_fold_probabilities(LabelledTexts(texts, [0] * 15 + [1], ("a", "b")))
-    with pytest.raises(DataError, match=r"16 different texts of 8 classes; expected .* 5 rows of one of them"):
-        out_of_fold_probabilities(LabelledTexts(texts, [n // 2 for n in range(16)], tuple("abcdefgh")))
-    blank = LabelledTexts([" "] * 16, [0, 1] * 8, ("a", "b"))
-    assert np.allclose(out_of_fold_probabilities(blank).sum(axis=1), 1), "they are read as one unknown word"
-    assert not doubtful_labels(blank).rows

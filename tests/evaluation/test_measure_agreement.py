@@ -1,5 +1,3 @@
-"""Measurements of agreement models: groups, and the verb that a masked language model predicts."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Metrics checked against scikit-learn and values computed by hand."""
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,5 +1,3 @@
-"""Files are classified in pieces and written whole; the columns of the input are never overwritten."""
-
 import csv
 import io
 import json
@@ -16,7 +14,6 @@ import pytest
 
 from tests.conftest import TEXTS, Untrained, with_token_counts
 from tests.data.test_table import workbook
-from txcls.data.hashes import sketch
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
@@ -213,25 +210,6 @@ def test_a_row_that_cannot_be_read_leaves_no_file(classifier: Predictor, tmp_pat
     with pytest.raises(DataError, match="line 21: column 'body' contains"):
         predict_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.csv", text_column="body")
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
-def test_rows_that_were_trained_on_are_mentioned(classifier: Predictor, tmp_path: Path) -> None:
-    trained = Predictor(classifier.checkpoint.with_metrics(data={"sketch": sketch(texts(20))}))
-    source = write(tmp_path / "in.csv", 40)
-    for model, is_mentioned in ((trained, True), (classifier, False)):
-        said: list[str] = []
-        predict_file(model, source, tmp_path / "out.csv", text_column="body", on_note=said.append)
-        assert any("was trained on about 5" in note for note in said) == is_mentioned
-
-
-def test_a_full_disk_leaves_no_file(classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(number: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(DataError, match="No space left"):
-        predict_file(classifier, write(tmp_path / "in.csv", 20), tmp_path / "out.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
 def test_the_linear_model_beside_a_checkpoint_classifies_instead(classifier: Predictor, tmp_path: Path) -> None:

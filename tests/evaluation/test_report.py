@@ -1,18 +1,11 @@
-"""Reports: metrics as `evaluate` measures them, classes in a readable order, mistakes, and the linear model."""
-
-from dataclasses import replace
-
 import numpy as np
 
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows
-from txcls.evaluation.metrics import accuracy_cell
 from txcls.evaluation.report import (
     RowPredictions,
     cluster_order,
-    group_accuracies,
-    majority_sentence,
     report_on,
 )
 from txcls.evaluation.sections import sections_of
@@ -25,23 +18,6 @@ def test_report_metrics_equal_evaluate(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_description="8 rows")
     assert report.metrics == evaluate_rows(classifier.checkpoint, ROWS, device="cpu").to_dict()
     assert report.confusion is not None and report.confusion.sum() == len(TEXTS)
-
-
-def test_the_majority_guess_is_the_most_frequent_class_of_the_training_rows_as_when_training(
-    classifier: Predictor,
-) -> None:
-    rows = LabelledTexts(TEXTS, [1, 1, 1, 0, 0, 2, 3, 3], CLASSES)
-    report = report_on(classifier, rows, rows_description="8 rows")
-    told = {counts: majority_sentence(replace(report, training_rows=counts)) for counts in ((), (9, 8, 1, 1))}
-    assert told[()] == f"Always guessing the most frequent class, {CLASSES[1]}, is right on 37.5\u00a0% of these rows."
-    assert f"the training rows, {CLASSES[0]}, is right on 25.0\u00a0%" in str(told[9, 8, 1, 1])
-
-
-def test_groups_of_lengths_end_at_the_tokens_that_are_read(classifier: Predictor) -> None:
-    report = report_on(classifier, ROWS, rows_description="8 rows")
-    groups = [{"over": over, "up_to": up_to, "n": 4, "accuracy": 0.5} for over, up_to in ((80, 160), (160, 320))]
-    report = replace(report, metrics={**report.metrics, "by_length": groups}, max_length=192)
-    assert group_accuracies(report) == [("81 to 160", 0.5, 4), ("161 to 192", 0.5, 4)]
 
 
 def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:
@@ -82,7 +58,3 @@ def test_each_threshold_counts_the_rows_at_least_as_confident() -> None:
     predictions = RowPredictions(LabelledTexts(["text"] * 5, [1, 0, 1, 1, 0], ("a", "b")), probabilities)
     counted = {threshold: predictions.above(threshold) for threshold in (0.5, 0.7, 0.9, 0.99)}
     assert counted == {0.5: (5, 3), 0.7: (4, 2), 0.9: (3, 2), 0.99: (1, 0)}
-
-
-def test_the_accuracy_on_fewer_than_twenty_rows_is_not_stated() -> None:
-    assert [accuracy_cell(0.95, n) for n in (20, 19, 0)] == ["95.0\u00a0%", "too few", "–"]

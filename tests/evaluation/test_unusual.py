@@ -1,5 +1,3 @@
-"""Texts with rare tokens, as in another language, are said to be unusual; usual ones are not."""
-
 import json
 from collections import Counter
 from dataclasses import replace
@@ -52,12 +50,6 @@ def test_counted_texts_are_usual_and_other_scripts_are_not(tmp_path: Path) -> No
     predictions = classifier.predict([*TEXTS[:4], "שלום עולם", ""])
     assert [prediction.is_unusual for prediction in predictions] == [False] * 4 + [True, False]
     assert "unusual" in repr(classifier.predict(["zqxj vvkw"])[0])
-
-
-def test_a_checkpoint_without_counts_finds_nothing_unusual(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
-    assert classifier.checkpoint.token_counts is None and not (tmp_path / "tiny" / TOKEN_COUNTS).exists()
-    assert not classifier.predict(["שלום עולם"])[0].is_unusual
 
 
 def test_at_most_two_percent_of_held_out_texts_are_unusual(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Heat maps and arcs show the numbers they are given, on fixed scales."""
-
 import re
 
 import numpy as np
@@ -13,7 +11,6 @@ from txcls.figures import (
     confusion_map,
     group_bars,
     head_effects_map,
-    operands_map,
     probability_bars,
     query_key_bars,
     reliability_diagram,
@@ -118,32 +115,6 @@ def test_the_reliability_diagram_leaves_out_empty_bins_and_dots_of_few_rows() ->
     ]
     shares, _, line = reliability_diagram(bins).data
     assert list(line.x) == [0.9] and list(line.y) == [0.75] and list(shares.y) == [0.25, 0.75]
-
-
-ROWS = [f"token{n}" for n in range(40)]
-LEFT, RIGHT = np.arange(120.0).reshape(40, 3), np.ones((3, 5))
-
-
-def drawn(chosen=(7, 2)):
-    return operands_map(
-        LEFT @ RIGHT, result="scores", operands=[("q", LEFT, "row"), ("k", RIGHT, "column")], rows=ROWS, chosen=chosen
-    )
-
-
-def test_the_row_and_the_column_of_the_chosen_number_are_framed():
-    frames = [trace for trace in drawn().data if trace.type == "scatter"][:3]
-    around = [(min(frame.x), max(frame.x), min(frame.y), max(frame.y)) for frame in frames]
-    assert around == [(1.5, 2.5, 6.5, 7.5), (-0.5, 2.5, 6.5, 7.5), (1.5, 2.5, -0.5, 2.5)]
-    assert not [trace for trace in drawn(chosen=None).data if trace.type == "scatter"]
-
-
-@pytest.mark.parametrize("n_columns", [1, 5, 64, 1024])
-def test_matrices_of_any_width_stand_side_by_side(n_columns):
-    wide = np.ones((2, n_columns))
-    layout = operands_map(LEFT[:2], result="sum", operands=[("x", wide, "row")] * 3, rows=ROWS[:2]).layout
-    domains = [getattr(layout, f"xaxis{n}").domain for n in (2, 3, 4)] + [layout.xaxis.domain]
-    assert np.all(np.diff([place for domain in domains for place in domain]) > 0)
-    assert domains[0][0] == 0.0 and domains[-1][1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("value, text", [(-0.123, "−0.12"), (0.5, "+0.50"), (-0.001, "0.00"), (0.0, "0.00")])

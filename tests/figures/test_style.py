@@ -1,5 +1,3 @@
-"""Tokens and names of any kind can be drawn safely; colours differ for every reader."""
-
 import json
 import re
 from collections.abc import Callable

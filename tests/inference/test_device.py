@@ -1,5 +1,3 @@
-"""Device and precision are chosen or refused; batches in parallel keep their order and raise errors."""
-
 import os
 import threading
 import time

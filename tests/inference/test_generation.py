@@ -1,5 +1,3 @@
-"""Generation: the cache changes nothing, and sampling follows its settings."""
-
 import pytest
 import torch
 from hypothesis import given, settings

@@ -1,5 +1,3 @@
-"""Signals as a flag: the first one is remembered, the second takes effect, and handlers are restored."""
-
 import os
 import signal
 import threading

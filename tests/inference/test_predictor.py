@@ -1,5 +1,3 @@
-"""Predictor: ranked classes for any text, also from many threads."""
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import get_args
@@ -12,19 +10,6 @@ from tests.conftest import CLASSES, FITTED, TEXTS
 from txcls.classifier import Classifier
 from txcls.config import ScopeRule, ScopeScore
 from txcls.inference.predictor import Predictor
-
-UNUSUAL = [
-    "a" * 100_000,
-    "zzz qqq xxyy",
-    "🎉🔥👩‍👩‍👧",
-    "שלום עולם",
-    "今天的新闻",
-    "é́́ combining",
-    "a\0b\x07c",
-    "\ud800 lone",
-    "<script>alert(1)</script>",
-    "the bank " * 100_000,
-]
 
 
 def calibrated(logits: torch.Tensor) -> torch.Tensor:
@@ -79,15 +64,6 @@ def test_texts_are_reduced_like_those_of_the_table_trained_on(classifier: Predic
     traced = Classifier(checkpoint).trace(raw)
     assert traced.tokens == classifier.encode(f"banks\n{TEXTS[0]}").tokens
     assert classifier.predict([raw])[0].text == raw
-
-
-@pytest.mark.parametrize("text", UNUSUAL, ids=[repr(text[:12]) for text in UNUSUAL])
-def test_unusual_texts_get_a_prediction(classifier: Predictor, text: str) -> None:
-    [prediction] = classifier.predict([text])
-    assert prediction.label in CLASSES
-    assert sum(score.probability for score in prediction.ranked) == pytest.approx(1.0)
-    for token in prediction.tokens:
-        assert 0 <= token.start <= token.end <= len(text)
 
 
 @pytest.mark.parametrize("score", get_args(ScopeScore))

@@ -1,5 +1,3 @@
-"""Ablating parts: an empty setting changes nothing; others equal a model without the part."""
-
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace

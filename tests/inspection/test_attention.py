@@ -1,5 +1,3 @@
-"""Rollout computed by hand, and the decomposition of a score."""
-
 import numpy as np
 import pytest
 

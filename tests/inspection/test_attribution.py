@@ -1,5 +1,3 @@
-"""Word scores compared with Captum, loops and arithmetic by hand."""
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

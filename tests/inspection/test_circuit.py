@@ -1,5 +1,3 @@
-"""The search for the rows that determine the prediction, on a model with a known circuit and on `who_won`."""
-
 import json
 import re
 from dataclasses import replace

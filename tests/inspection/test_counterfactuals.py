@@ -1,5 +1,3 @@
-"""Two versions of a text, and the search for flips, compared with a loop over all changes."""
-
 import numpy as np
 import pytest
 
@@ -68,14 +66,3 @@ def test_the_search_finds_the_same_flips_as_a_loop_over_all_changes(classifier: 
             known = {classifier.tokenizer.decode([index]): 1 - cosine for index, cosine in cosines.items()}
             assert flip.size == pytest.approx(known.get(flip.replacement, 1.0), abs=1e-5)
     assert n_flips
-
-
-@pytest.mark.parametrize("text", ["zyzzyva qwertz", "bank", "!", "the bank raised é its rates", "the bank " * 30])
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_the_search_completes_on_unusual_texts(untrained: Untrained, tokenizer: str, text: str) -> None:
-    settings = {"tokenizer": tokenizer, "max_vocabulary": 320, "cleaning": ()}
-    classifier = untrained(text=settings, max_length=24)
-    *_, last = search_flips(classifier, text, n_neighbours=2)
-    assert last.done == last.total > 0
-    for flip in last.flips:
-        assert classifier.predict([flip.text])[0].label == flip.label

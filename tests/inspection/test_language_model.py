@@ -1,5 +1,3 @@
-"""Results for language models equal the plain forward pass of one text, without cache or batching."""
-
 from pathlib import Path
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The last state of the class lens gives the prediction, and earlier ones that of a shorter model."""
-
 import numpy as np
 import pytest
 import torch

@@ -1,5 +1,3 @@
-"""Parameters are counted part by part, without allocating models that would not fit into memory."""
-
 import pytest
 
 from txcls.checkpoint.weights import build_without_memory

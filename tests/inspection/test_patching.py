@@ -1,5 +1,3 @@
-"""Activation patching, compared with an independent forward pass, and on a model with a known circuit."""
-
 from functools import partial
 from pathlib import Path
 

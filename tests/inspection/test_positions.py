@@ -1,5 +1,3 @@
-"""Position vectors, linear maps that shift them, and reordered words."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The walk through the forward pass: its numbers, arithmetic and code agree with the model."""
-
 import math
 from collections.abc import Callable
 from pathlib import Path

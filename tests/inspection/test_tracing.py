@@ -1,7 +1,4 @@
-"""A traced forward pass gives the same prediction, and its tensors have the documented shapes."""
-
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,24 +69,3 @@ def test_a_tap_that_is_not_described_is_listed_and_traced(tmp_path: Path) -> Non
     traced = trace_text(classifier, TEXTS[0])
     assert traced["pool.extra"].shape == (len(traced.tokens), 16)
     assert "a tap of a changed model.py" in repr(traced)
-
-
-def test_attention_of_another_shape_is_an_error_with_a_sentence(classifier: Predictor) -> None:
-    traced = trace_text(classifier, TEXTS[0], record=["embeddings.out"])
-    n = len(traced.tokens)
-    with pytest.raises(TraceError, match="got attention patterns of shape none; expected "):
-        _ = traced.attention
-    for shape in ((n, n), (2, n, n + 1)):
-        traced.values["layers.0.attn.pattern"] = np.zeros(shape, dtype=np.float32)
-        with pytest.raises(TraceError, match=rf"of shape \({shape[0]}, .*; expected \(H, {n}, {n}\)"):
-            _ = traced.attention
-
-
-def test_rollout_is_not_available_for_a_pooling_without_weights(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "changed")
-    config = checkpoint.config.model.model_copy(update={"pooling": "max"})
-    checkpoint.model.pool.forward = lambda x, real: x.amax(dim=1)
-    changed = Predictor(replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config})))
-    with pytest.raises(TraceError, match="Rollout is not available for max pooling"):
-        explain(changed, TEXTS[0])
-    assert set(explain(changed, TEXTS[0], methods=["gradient"]).scores) == {"gradient"}

@@ -1,5 +1,3 @@
-"""One text in every training snapshot: the results equal those of each snapshot loaded in turn."""
-
 import copy
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The most similar tokens of a vocabulary."""
-
 import numpy as np
 import pytest
 

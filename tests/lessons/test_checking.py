@@ -1,5 +1,3 @@
-"""Answers are measured on the model, and a lesson that contradicts the model is rejected."""
-
 from functools import cache
 from pathlib import Path
 from typing import Any

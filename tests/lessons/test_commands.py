@@ -1,5 +1,3 @@
-"""`txcls lesson` and `txcls export lesson`."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""The view, and the URL that represents it."""
-
 from dataclasses import fields
 from urllib.parse import urlencode
 

@@ -1,5 +1,3 @@
-"""What a lesson file may contain, and how errors give the file, step and field."""
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""The shipped lessons: all statements are measured on the shipped checkpoints, and translations match the originals."""
-
 from functools import cache
 
 import pytest

@@ -1,11 +1,7 @@
-"""A lesson on paper."""
-
 import re
 from functools import cache
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 from txcls.inference.predictor import Predictor
@@ -57,11 +53,3 @@ def test_numbers_in_pictures_are_in_the_notation_of_the_language(name: str, step
     written = re.findall(r">([^<]+)</text>", picture_of(find_lesson(name, "de").steps[step], load, language="de").svg)
     numbers = [text for text in written if re.search(r"\d", text)]
     assert any("," in number for number in numbers) and not any("." in number for number in numbers)
-
-
-def test_a_change_that_rounds_to_zero_has_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    effects = SimpleNamespace(heads=np.array([[-0.0003, 0.0003], [-0.002, 0.016]]))
-    monkeypatch.setattr(worksheet, "ablate_each", lambda *args, **settings: effects)
-    step = next(step for step in find_lesson("attention").steps if step.page == "heads")
-    written = re.findall(r">([^<]+)</text>", picture_of(step, load).svg)
-    assert written[1::2] == ["0.0", "0.0", "−0.2", "+1.6"]

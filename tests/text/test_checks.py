@@ -1,5 +1,3 @@
-"""Texts passed from Python give either the correct list or a TypeError that names the row and its value."""
-
 from collections import deque
 
 import numpy as np

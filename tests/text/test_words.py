@@ -66,12 +66,6 @@ def test_token_offsets_are_nltks_on_news(published_data: Path) -> None:
             assert spans == list(tokenizer.span_tokenize(text))
 
 
-@pytest.mark.parametrize("unit", ["a", "a.", "'", '"', ") ", "\u0301"])
-def test_a_hundred_thousand_characters_of_anything_are_tokenized(unit: str) -> None:
-    text = unit * (100_000 // len(unit))
-    assert "".join(words(text)) == "".join(text.split())
-
-
 @pytest.mark.parametrize(
     "kind, expected",
     [

@@ -1,5 +1,3 @@
-"""Token ids on disk: the same windows as in memory, read again without the texts, and never for other settings."""
-
 from importlib import import_module
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Several processes train as one; torchrun starts real processes on the CPU."""
-
 import json
 import os
 import subprocess

@@ -1,5 +1,3 @@
-"""A classifier that starts from a pre-trained model: one option is enough, and held-out rows stay unread."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,19 +110,6 @@ def test_leaks_are_impossible_with_hash_splits_and_refused_with_random_splits(
             assert leaked
             with pytest.raises(TrainingError, match="pre-trained on 900 rows of ag_news, but now there are 600"):
                 check_unread(init, dataset, run)
-
-
-def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
-    tmp_path: Path, other: Checkpoint
-) -> None:
-    for name, n in (("all", 16), ("part", 8)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "train.csv").write_text(messages(n), encoding="utf-8")
-    init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
-    run = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
-    check_unread(init, open_dataset(run.data, path=tmp_path / "all"), run)
-    with pytest.raises(TrainingError, match="pre-trained on 16 rows of ag_news, but now there are 8"):
-        check_unread(init, open_dataset(run.data, path=tmp_path / "part"), run)
 
 
 def test_rows_are_held_out_like_those_of_the_pretrained_model(other: Checkpoint) -> None:

@@ -1,8 +1,5 @@
-"""`txcls.train`: rows from memory are trained on like those of a file, and nothing is written without `out`."""
-
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,14 +56,6 @@ def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
     assert str(tmp_path) not in card and not list(tmp_path.glob("*.training"))
 
 
-def test_an_existing_folder_is_replaced_only_with_overwrite() -> None:
-    txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
-    with pytest.raises(TrainingError, match=r"mine already exists; .* overwrite=True"):
-        txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
-    other = txcls.train(ROWS, ["x", "y"] * 12, settings=SMALL, out="mine", overwrite=True, progress=False)
-    assert other.classes == txcls.load("mine").classes == ("x", "y")
-
-
 def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(ROWS))
     pretrain(run_config("masked", data={"dataset": "text"}), out=tmp_path / "start", data_path=tmp_path / "texts.txt")
@@ -76,16 +65,3 @@ def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "classifier")
     with pytest.raises(TrainingError, match="it is a classifier"):
         txcls.train(ROWS, LABELS, init=tmp_path / "classifier", progress=False)
-
-
-@pytest.mark.parametrize("how", [{"settings": SMALL}, {"minutes": 0.05}])
-def test_problems_of_labels_and_texts_are_noted_as_by_the_command(
-    how: dict[str, Any], capfd: pytest.CaptureFixture[str]
-) -> None:
-    labels = ["Billing", "billing", "n/a", "shipping", "shipping;billing", "shipping;returns", "returns"] * 10
-    texts = [f"<p>words about {label} {n}</p>" for n, label in enumerate(labels)]
-    txcls.train(texts, labels, **how)
-    notes = " ".join(capfd.readouterr().err.split())
-    for note in ("'billing' (10) as 'Billing' (10)", "'n/a' (10)", "such as 'shipping;billing' (10 rows)", "HTML"):
-        assert note in notes
-    assert "--" not in notes and "button" not in notes

@@ -1,5 +1,3 @@
-"""The training loop: it learns, is exactly reproducible, and can be stopped and resumed."""
-
 import math
 import os
 import signal
@@ -226,12 +224,6 @@ def test_time_that_runs_out_ends_the_schedule_and_the_training() -> None:
     steps = result.history[-1].step
     assert result.done.startswith(f"{steps / 10:.1f} of 1000 epochs ({steps:,} of 10,000 steps), ")
     assert result.history[-1].learning_rate < 0.1 * settings.learning_rate
-
-
-def test_one_step_is_made_if_no_time_is_left() -> None:
-    result = fit(model(), TRAIN, VALIDATION, config(), max_seconds=0.0)
-    assert result.history[-1].step == 1 and result.done.startswith("0.1 of 3 epochs (1 of 30 steps), ")
-    assert result.done.endswith("; 32 of the 300 rows were read"), "a batch"
 
 
 def test_muon_makes_updates_of_layer_matrices_orthogonal_and_adamw_updates_the_rest() -> None:

@@ -1,5 +1,3 @@
-"""Training needs no more memory in its last step than in its first ones, however many shapes its batches have."""
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,4 @@
-"""Pre-training objectives: the predicted tokens, what training improves, and classifiers that start from it."""
-
-from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -14,7 +10,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel
-from txcls.text.vocabulary import CLS, MASK
+from txcls.text.vocabulary import MASK
 from txcls.training import Progress, TrainingInterruptedError, pretrain, train
 from txcls.training.objectives import FillMasked, PredictNext, mask_tokens
 
@@ -121,23 +117,3 @@ def test_minutes_given_on_resuming_bring_the_run_to_its_end(tmp_path: Path, monk
     resumed = pretrain(planned, out=tmp_path / "lm", resume=True, minutes=(state["seconds"] + 2) / 60)
     last = resumed.history[-1]
     assert last["step"] > state["position"][2] and last["learning_rate"] < 0.05 * planned.train.learning_rate
-
-
-def test_long_texts_are_read_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression test: they were truncated at max_length."""
-    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
-    text = " ".join(f"early{n % 3}" for n in range(40)) + " late " + "later " * 40
-    (tmp_path / "own.txt").write_text("\n".join([text] * 8), encoding="utf-8")
-    read: list[TokenisedTexts] = []
-
-    def seen(model: object, train: TokenisedTexts, *arguments: object, **options: object) -> NoReturn:
-        read.append(train)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", seen)
-    config = run_config("masked", data={"dataset": "text", "validation_fraction": 0.2})
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(config, out=tmp_path / "x", data_path=tmp_path / "own.txt")
-    (windows,) = read
-    assert windows.lengths.max() <= 16 and (windows.ids[windows.offsets[:-1]] == CLS).all()
-    assert len(windows.ids) - len(windows) == 6 * 81

@@ -1,12 +1,10 @@
-"""One run per folder: a second one is refused, and a saved state is not overwritten without --overwrite."""
-
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
 from txcls.config import RunConfig, load_preset
-from txcls.errors import CheckpointError, TrainingError, TxclsError
+from txcls.errors import TrainingError, TxclsError
 from txcls.training import pretrain, train
 from txcls.training.run_folder import folder_to_resume, state_file
 
@@ -48,14 +46,6 @@ def test_the_only_interrupted_run_nearby_is_resumed(tmp_path: Path, monkeypatch:
         state_file(Path(out)).parent.mkdir(parents=True)
         state_file(Path(out)).touch()
         assert folder_to_resume(default) == expected
-
-
-def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path, quick: RunConfig) -> None:
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "config.json").write_text("{}")
-    with pytest.raises(CheckpointError, match="holds other files, which would be deleted; choose another folder"):
-        train(quick, out=tmp_path / "photos", overwrite=True, max_steps=1)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["photos"]
 
 
 def test_a_training_that_fails_leaves_no_lock(tmp_path: Path, quick: RunConfig) -> None:

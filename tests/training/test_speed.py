@@ -1,5 +1,3 @@
-"""The number of processor threads is chosen by measuring, and the previous setting is restored."""
-
 import pytest
 import torch
 

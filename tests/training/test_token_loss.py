@@ -1,5 +1,3 @@
-"""The loss computed in chunks and its gradients equal those of torch's cross-entropy."""
-
 import pytest
 import torch
 import torch.nn.functional as F

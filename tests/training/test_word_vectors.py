@@ -1,5 +1,3 @@
-"""Initial weights from the training texts: the same vectors as a plain singular value decomposition."""
-
 from collections.abc import Sequence
 
 import numpy as np

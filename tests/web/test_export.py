@@ -1,5 +1,3 @@
-"""Exported pages: their content, and which checkpoints and folders are refused."""
-
 import base64
 import hashlib
 import re

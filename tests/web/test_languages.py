@@ -1,5 +1,3 @@
-"""The pages' texts in other languages: complete, small, and chosen by the visitor or at export."""
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,5 +1,3 @@
-"""One report as HTML, as JSON and for the terminal, and the commands that show it."""
-
 import html
 import json
 import re
@@ -71,21 +69,6 @@ def test_markup_in_class_names_is_shown_as_text(tmp_path: Path) -> None:
         assert name not in page and name.replace("<", r"\u003c").replace(">", r"\u003e") not in page
         as_text = name.replace("<", "&lt;").replace(">", "&gt;")
         assert f"<td>{as_text}" in page and f'"{as_text}' in page, "in tables, and in figures"
-
-
-def test_evaluate_marks_classes_without_rows_and_no_group_is_longer_than_what_is_read(tmp_path: Path) -> None:
-    make_checkpoint(tmp_path / "tiny")
-    file = tmp_path / "mine.csv"
-    rows = [f'"{text} {"long " * 300}","{CLASSES[n % 2]}"' for n, text in enumerate(TEXTS)]
-    file.write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
-    result = CliRunner().invoke(command_line(), ["evaluate", str(tmp_path / "tiny"), "--data", str(file)])
-    assert result.exit_code == 0 and "2 of 4 classes" in result.stdout, result.output
-    arguments = ["evaluate", str(tmp_path / "tiny"), "--data", str(file), "--verbose"]
-    output = " ".join(CliRunner().invoke(command_line(), arguments).stdout.split())
-    for name in CLASSES[2:]:
-        assert re.search(rf"{re.escape(name)} 0 no rows \d+ \S+( %)? – –", output), output
-    longest = Predictor.load(tmp_path / "tiny").checkpoint.tokenizer.max_length
-    assert re.search(rf"(up to|to) {longest} 8 too few", output)
 
 
 def test_rows_have_their_numbers_in_the_file_and_unknown_classes_count_as_errors(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""The questions of lessons as phones show them, with the computed answer."""
-
 from functools import cache
 
 import pytest

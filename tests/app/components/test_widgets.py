@@ -1,5 +1,3 @@
-"""What the app does with the reports of its components."""
-
 from typing import Any
 from unittest.mock import Mock
 

@@ -1,5 +1,3 @@
-"""A change of a lesson's step, which earlier browser messages do not undo, and answers stored in the browser."""
-
 import json
 import time
 from dataclasses import replace
@@ -15,19 +13,11 @@ FIRST, SECOND = LessonPosition("attention", "en", 0), LessonPosition("attention"
 HUGE = json.dumps({"2": [10**400, True, True, True]})  # the question of step 2 asks for a number
 
 
-@pytest.fixture
-def turn(monkeypatch: pytest.MonkeyPatch) -> _Turn:
+def test_only_a_message_sent_before_a_turn_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lesson, "now", lambda: SECOND)
-    return _Turn(FIRST, SECOND, {}, time.monotonic())
-
-
-def test_a_message_sent_before_a_turn_does_not_undo_it(turn: _Turn) -> None:
-    assert FIRST.page is not SECOND.page
+    turn = _Turn(FIRST, SECOND, {}, time.monotonic())
     assert turn.is_undone_by(FIRST, FIRST.page), "the old address, sent by the old page"
     assert turn.is_undone_by(SECOND, FIRST.page), "the new address, sent by the old page"
-
-
-def test_actions_after_a_turn_take_effect(turn: _Turn) -> None:
     assert not turn.is_undone_by(SECOND, SECOND.page)
     assert not turn.is_undone_by(SECOND, menu.POSITIONS), "another page from the menu"
     assert not replace(turn, time=turn.time - LATE_SECONDS).is_undone_by(FIRST, FIRST.page), "the browser's back button"

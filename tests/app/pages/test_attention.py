@@ -1,5 +1,3 @@
-"""The Attention page."""
-
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
 from tests.app.tiny import PAIRS, PLAIN
-from txcls.app.pages.attention import _name_families, _summarise
+from txcls.app.pages.attention import _name_families
 from txcls.app.shell import cached_results
 from txcls.figures import minus
 from txcls.inference.predictor import Predictor
@@ -20,12 +18,6 @@ from txcls.text.formatting import percentage
 TEXT = "banks signed a deal after the election"
 
 
-def test_deep_link_opens_the_layer_and_head_it_names() -> None:
-    app = open_page("attention", text="banks signed a deal", layer="2", head="2")
-    assert any("Head 2.2" in heading.value for heading in app.subheader)
-    assert app.text_area[0].value == "banks signed a deal"
-
-
 def test_a_missing_layer_becomes_the_last_one_with_a_warning() -> None:
     app = open_page("attention", layer="99", head="1")
     assert any("Head 2.1" in heading.value for heading in app.subheader)
@@ -33,13 +25,10 @@ def test_a_missing_layer_becomes_the_last_one_with_a_warning() -> None:
     assert app.query_params["layer"] == "2"
 
 
-def test_the_summary_counts_the_heads_of_each_family() -> None:
+def test_heads_are_sorted_into_families_by_where_they_look() -> None:
     before, after = (np.roll(np.eye(12), offset, axis=1) for offset in (-1, 1))
     attention = np.stack([[before, after, np.eye(12)[[5] * 12]]])  # L H T T
     assert _name_families(attention) == ["previous", "next", "one token"]
-    assert _summarise(["previous", "nearby", "nearby", "other"]) == (
-        "Nearby tokens (**2** of 4 heads), the previous token (**1**), other (**1**)."
-    )
 
 
 def heat_map(app: AppTest, key: str) -> dict[str, Any]:

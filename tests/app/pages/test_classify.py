@@ -1,5 +1,3 @@
-"""The Classify page: the prediction, the text as read, a second checkpoint, texts out of scope, random test texts."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from txcls.config import DataConfig
 from txcls.data.datasets import examples_for
 from txcls.data.generated.repeated_word import CLASSES
 from txcls.evaluation.compare import compare_checkpoints
-from txcls.lessons.page_address import MAX_LINKED_CHARACTERS
 
 
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
@@ -55,21 +52,6 @@ def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -
     bars = chart(app, "chart_bars").figure["data"][0]
     assert [name.strip() for name in bars["customdata"]][2] == "2 others"
     assert len(bars["x"]) == 3 and sum(bars["x"]) == pytest.approx(1.0)
-
-
-def test_a_text_too_long_for_a_link_stays_out_of_the_url_with_a_note() -> None:
-    app = open_page("classify")
-    app.text_area[0].set_value("shares " * MAX_LINKED_CHARACTERS).run()
-    assert "text" not in app.query_params
-    assert any("too long" in caption.value for caption in app.caption)
-
-
-def test_a_switched_head_comes_with_the_control_for_its_replacement() -> None:
-    app = open_page("classify", text=TEXTS[0], switched="1.1", heads="uniform")
-    assert app.segmented_control(key="picture_heads").value == "uniform"
-    assert not [
-        control for control in open_page("classify", text=TEXTS[0]).segmented_control if control.key == "picture_heads"
-    ]
 
 
 def test_two_checkpoints_are_compared_and_both_are_in_the_link() -> None:

@@ -1,5 +1,3 @@
-"""The Explanation page: every number agrees with the library."""
-
 import numpy as np
 import pytest
 

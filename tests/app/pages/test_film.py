@@ -1,5 +1,3 @@
-"""The Training film page."""
-
 import base64
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The Language model page."""
-
 import json
 import shutil
 from pathlib import Path
@@ -98,16 +96,6 @@ def test_a_text_of_maximum_length_cannot_be_continued() -> None:
     app = open_language(part="continue", text="the bank raised its rates again " * 4, causal=SAYS_WORDS, added="5")
     assert any("reads 24 tokens at most" in info.value for info in app.info)
     assert app.button(key="sample_1").disabled and not app.button(key="undo").disabled
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_without_a_language_model_the_page_says_how_to_make_one(
-    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_language(part=part)
-    assert any("txcls pretrain" in info.value for info in app.info)
-    assert not app.exception
 
 
 def test_a_damaged_language_model_is_named_not_raised(

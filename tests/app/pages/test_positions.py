@@ -1,5 +1,3 @@
-"""The Positions page: the words in other orders, in one model or in three, and the encoding."""
-
 import html
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,6 @@ from txcls.app.pages.positions import (
     _suggested_order,
 )
 from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.config import places
 from txcls.data.datasets import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit
@@ -89,12 +86,6 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     assert "A random team of the text is right in 35.2\u00a0%." in body_text(app)
 
 
-def test_positions_that_only_a_changed_model_knows_are_not_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "IMPLEMENTED", {"positions": {"none": ()}})
-    words = body_text(open_page("positions", text=TEXT))
-    assert "not available for" in words and "It does not" not in words
-
-
 def test_a_visitor_without_a_link_sees_the_three_models(other: str) -> None:
     app = open_page("positions")
     assert dict(app.query_params)["checkpoint"] == "who_won"
@@ -132,29 +123,6 @@ def test_it_suggests_an_order_in_which_the_winner_and_another_team_are_swapped(
 ) -> None:
     words = _separate_punctuation(text.split())
     assert [words[place] for place in _suggested_order(words, winner)] == _separate_punctuation(suggested.split())
-
-
-@pytest.mark.usefixtures("three")
-def test_an_order_that_the_visitor_did_not_choose_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_page("positions", text=TEXT)
-    assert "Prediction, original order: " in body_text(app) and "the words are reversed" in body_text(app)
-    app.button(key="order_as_typed").click().run()
-    assert "the words are reversed" not in body_text(app)
-    classes = Predictor.load("who_won").classes
-    monkeypatch.setattr("txcls.data.generated.who_won.TEAMS", classes)
-    app = open_page("positions", text=" met ".join(classes))
-    assert "are swapped" in body_text(app)
-    app.button(key="order_reverse").click().run()
-    assert "are swapped" not in body_text(app)
-
-
-def test_it_says_that_order_hardly_matters_only_of_a_model_to_which_it_does(other: str) -> None:
-    assert "hardly matters" not in body_text(open_page("positions", text=TEXT, checkpoint=other))
-    checkpoint = Predictor.load(other).checkpoint
-    figures = checkpoint.metrics["test"] | {"order": {"words_shuffled": 0.91}}
-    save_checkpoint(replace(checkpoint, metrics={"test": figures}))
-    words = body_text(open_page("positions", text=TEXT, checkpoint=other))
-    assert "with shuffled words: order hardly matters to this model." in words
 
 
 @pytest.mark.parametrize("pooling, names", [("class_token", ["<cls>", *TEXT.split()]), ("mean", TEXT.split())])

@@ -1,10 +1,8 @@
-"""The Report page."""
-
 from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import body_text, charts_of, open_page, says
+from tests.app.drawn import body_text, charts_of, open_page
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint, measured_on_texts
@@ -31,12 +29,6 @@ def test_every_chart_has_a_description(tmp_path: Path, monkeypatch: pytest.Monke
     assert {drawing.key for drawing in charts} >= {"chart_confusion", "chart_reliability"}
     for one in charts:
         described(one)
-
-
-def test_a_checkpoint_without_metrics_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    make_checkpoint(tmp_path / "unmeasured")
-    assert says(open_page("report").info, "This model was not measured")
 
 
 def test_a_class_that_is_never_predicted_has_a_dash_and_the_most_confused_classes_are_named(

@@ -1,5 +1,3 @@
-"""The Step by step page."""
-
 import gc
 from typing import Any
 

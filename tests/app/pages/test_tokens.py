@@ -1,10 +1,7 @@
-"""The Tokens page."""
-
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, html_of, open_page
-from tests.app.tiny import LEARNED, PAIRS, PLAIN
+from tests.app.tiny import PAIRS, PLAIN
 from txcls.app.shell import cached_results, checkpoints
 
 
@@ -30,14 +27,6 @@ def test_ids_are_those_of_the_encoder() -> None:
         assert f"<i>{token.id}</i>" in html
     assert "zyzzyva<sup>?</sup>" in html
     assert "**1 of 3 words is lost**" in body_text(app)
-
-
-@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
-def test_every_kind_of_checkpoint_is_compared_with_the_other_kind_of_tokens(name: str) -> None:
-    app = open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva", section="words")
-    assert f"Why not {'words' if name == PAIRS else 'subwords'}?" in [heading.value for heading in app.subheader]
-    text = body_text(app)
-    assert ("the subwords that are whole words" if name == PAIRS else "vocabulary, weighted by") in text
 
 
 def test_a_word_too_long_to_follow_is_not_offered() -> None:

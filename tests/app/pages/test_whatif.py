@@ -1,5 +1,3 @@
-"""The What if page."""
-
 import re
 from pathlib import Path
 
@@ -10,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, numbers, open_page
 from tests.app.reports import save_reports_model
-from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from tests.app.tiny import PAIRS, PLAIN
 from txcls.app.pages.whatif import MAX_FLIPS
 from txcls.app.shell import cached_results, checkpoints
 from txcls.checkpoint.checkpoint import save_checkpoint
@@ -20,10 +18,6 @@ from txcls.inspection.vocabulary import token_cosines
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
 BOX = "text_box_changed"
-
-
-def tooltips(app: AppTest) -> str:
-    return "\n".join(markdown.help for markdown in app.markdown)
 
 
 def change(app: AppTest, text: str) -> AppTest:
@@ -51,7 +45,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     assert app.text_area(key=BOX).value == CHANGED and app.text_area[0].value == TEXT
 
 
-@pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
+@pytest.mark.parametrize("name", [PLAIN, PAIRS])
 def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     app = open_page("whatif", checkpoint=name, text=TEXT)
     app.button(key="flip_start").click().run()

@@ -1,5 +1,3 @@
-"""The cache shared by all sessions: bounded in bytes and time; each value is computed once."""
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,3 @@
-"""Every chart has a description for screen readers that agrees with its data, and titles on its axes."""
-
 import re
 from collections.abc import Iterator
 from html import unescape

@@ -1,5 +1,3 @@
-"""Heavy computations run a few at a time, the queue is bounded, and abandoned computations leave it."""
-
 import threading
 import time
 from collections.abc import Callable, Iterator

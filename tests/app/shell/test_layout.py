@@ -1,26 +1,11 @@
-"""Parts shared by all pages: heading, checkpoint, text box, notes, and links to other pages."""
-
 from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import go_to, open_page
-from tests.app.tiny import LEARNED, PLAIN
+from tests.app.drawn import open_page
+from tests.app.tiny import PLAIN
 from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
-
-
-def test_text_and_checkpoint_are_carried_to_every_page() -> None:
-    app = open_page("classify")
-    app.text_area[0].set_value("banks signed a deal").run()
-    app.selectbox(key="checkpoint_box").set_value(LEARNED).run()
-    for page in ("attention", "tokens", "positions", "classify"):
-        go_to(app, page)
-        assert not app.exception
-        assert app.text_area[0].value == "banks signed a deal"
-        assert app.selectbox(key="checkpoint_box").value == LEARNED
-        assert app.query_params["text"] == "banks signed a deal"
-        assert app.query_params["checkpoint"] == LEARNED
 
 
 @pytest.mark.parametrize("page", ["classify", "tokens"])

@@ -1,14 +1,9 @@
-"""Limits on text length, memory and the number of waiting computations."""
-
 import pytest
 
 from tests.app.drawn import body_text, html_of, open_page
-from tests.app.shell.test_compute_queue import LeftError, held
-from tests.app.tiny import PLAIN
-from txcls.app.shell import checkpoints, compute_queue
+from tests.app.shell.test_compute_queue import held
+from txcls.app.shell import compute_queue
 from txcls.app.shell.compute_queue import MAX_RUNNING, ComputeQueue
-from txcls.inference.interrupts import pausing
-from txcls.inspection.attribution import explain
 
 LONG = "the striker scored twice " * 1_000
 
@@ -31,16 +26,3 @@ def test_a_full_queue_is_explained_with_a_button_to_try_again(monkeypatch: pytes
         assert "txcls-words" not in html_of(app)
     app.button(key="try_again").click().run()
     assert "txcls-words" in html_of(app) and not app.exception
-
-
-def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
-    steps = []
-
-    def step() -> None:
-        steps.append(1)
-        if len(steps) == 2:
-            raise LeftError
-
-    with pytest.raises(LeftError), pausing(step):
-        explain(checkpoints.classifier(checkpoints.source(PLAIN)), "the bank raised its rates again")
-    assert len(steps) == 2

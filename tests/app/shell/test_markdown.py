@@ -1,5 +1,3 @@
-"""Markdown shows visitors' text as plain text."""
-
 import pytest
 from markdown_it import MarkdownIt
 

@@ -1,5 +1,3 @@
-"""The server around the pages: checks its settings, accepts no file, leads old addresses on, frees memory."""
-
 import asyncio
 import gzip
 import hashlib
@@ -10,13 +8,9 @@ import urllib.error
 import urllib.request
 from email.message import Message
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from streamlit.runtime import RuntimeState
-from streamlit.runtime.memory_session_storage import MemorySessionStorage
-from streamlit.runtime.session_manager import SessionInfo
 
 from tests.browser.server import BASE_PATH, ROOT, serve
 from txcls.app.shell import server
@@ -81,37 +75,3 @@ def test_the_encoder_is_a_file_of_the_app_that_browsers_keep(tmp_path: Path) -> 
             assert status in (400, 404) and len(text) < 200, other
         for method in ("POST", "PUT", "DELETE"):
             assert answer(f"{address}/{known}", method)[0] == 405
-
-
-def test_memory_is_returned_after_the_last_session_has_expired_though_nobody_comes_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    storage = MemorySessionStorage(ttl_seconds=1)
-    visited = SimpleNamespace(
-        state=RuntimeState.ONE_OR_MORE_SESSIONS_CONNECTED, _session_mgr=SimpleNamespace(_session_storage=storage)
-    )
-    held: list[int] = []
-    monkeypatch.setattr(server, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr(server.runtime, "exists", lambda: True)
-    monkeypatch.setattr(server.runtime, "get_instance", lambda: visited)
-    monkeypatch.setattr(server, "free_when_idle", lambda: held.append(len(storage._cache)))
-
-    async def visit(*, watched: bool) -> None:
-        if watched:
-            await asyncio.sleep(0.2)
-        storage.save(SessionInfo(client=None, session=cast(Any, SimpleNamespace(id="x"))))
-        visited.state = RuntimeState.NO_SESSIONS_CONNECTED
-        await asyncio.sleep(0.3)
-        assert not held, "a visitor may reconnect"
-        await asyncio.sleep(1.5)
-        assert held == [0] * server.N_PASSES
-        held.clear()
-
-    async def visits() -> None:
-        freeing = asyncio.create_task(server._free_memory_after_the_last_visit())
-        await visit(watched=True)
-        await visit(watched=False)  # comes and leaves between two looks
-        freeing.cancel()
-
-    asyncio.run(visits())
-    assert server.runtime.Runtime.__init__.__code__.co_names.count("_session_mgr")

@@ -1,12 +1,10 @@
-"""The text displayed with its tokens."""
-
 import re
 from html import unescape
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.app.shell.token_html import edits, escape, ids, marked_text, merges
+from txcls.app.shell.token_html import escape, ids, marked_text, merges
 from txcls.text.tokens import Token
 
 
@@ -37,12 +35,6 @@ def test_long_texts_are_cut_and_the_rest_counted() -> None:
     html = marked_text("word " * 200_000, [token(0, 4)], truncated_at=5, limit=1)
     assert len(html) < 5_000
     assert "999,395 more characters" in html
-
-
-def test_edits_are_shown_from_the_first_on_and_the_rest_of_the_whole_text_is_counted() -> None:
-    for n_words, rest in ((3000, "13,800"), (200_000, "998,800")):
-        html = edits("Word " * n_words, ["lowercase"])
-        assert html.count("<ins>w</ins>") == 240 and f"… and {rest} more characters" in html
 
 
 @given(st.text(st.characters(codec=None)))

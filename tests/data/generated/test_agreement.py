@@ -1,5 +1,3 @@
-"""Agreement rows: which sentences become rows, how they are balanced and split, and training on them."""
-
 from collections import Counter
 from pathlib import Path
 

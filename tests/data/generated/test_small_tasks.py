@@ -1,5 +1,3 @@
-"""The small generated tasks: labels follow the rule, no text is in two splits, and swapped reports stay together."""
-
 from collections import Counter
 
 import pytest

@@ -1,5 +1,3 @@
-"""Generated match reports: correct labels, swapped teams, roles, and combinations that never occur in training."""
-
 import re
 from collections import Counter
 from itertools import islice

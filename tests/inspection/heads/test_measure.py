@@ -1,5 +1,3 @@
-"""Tables and worths of heads, against an independent forward pass written with NumPy loops."""
-
 import math
 from pathlib import Path
 
