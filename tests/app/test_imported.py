@@ -77,7 +77,7 @@ def test_what_each_head_is_worth_is_measured_on_demand_on_the_shipped_sentences(
     monkeypatch.setattr(prediction, "MAX_SECONDS", 0.0)
     app.session_state["worths"] = True
     app.run()
-    app.button(key="compute_worths").click().run()
+    app.button(key="compute_what each head is worth").click().run()
     assert "The 6 heads worth most" in body_text(app) and "64 sentences" in body_text(app)
 
 
@@ -100,9 +100,9 @@ def test_a_large_model_has_no_picture_and_waits_to_be_asked(monkeypatch: pytest.
     assert "it would send 0 MB of weights to each browser" in body_text(app) and charts_of(app)
     one, other = two_answers(Predictor.load("tiny"))
     for page, key, params in (
-        ("heads", "compute_parts", {}),
-        ("explanation", "compute_explain", {}),
-        ("whatif", "compute_patch", {"experiment": "patch", "changed": other}),
+        ("heads", "compute_the effect of each part on this text", {}),
+        ("explanation", "compute_the other methods", {}),
+        ("whatif", "compute_the grid of all parts and tokens", {"experiment": "patch", "changed": other}),
     ):
         app = open_page(page, checkpoint="tiny", text=one, **params)
         assert "about" in app.button(key=key).label

@@ -142,7 +142,10 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
         "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
         "import nothing": (["import", "no-such-folder/at/all"], "no folder 'no-such-folder/at/all'"),
-        "import a checkpoint": (["import", "checkpoints/tiny"], "checkpoints/tiny is already a checkpoint of txcls"),
+        "import a checkpoint": (
+            ["import", "checkpoints/tiny", "--out", "x"],
+            "config.json: model_type is None",
+        ),
         "top-k": (["predict", "tiny", "text", "--top-k", "0"], "--top-k"),
     }
 

@@ -45,7 +45,7 @@ def check_finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]
     Raises:
         CheckpointError: some are not finite; the message begins with `where` and names them.
     """
-    if names := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
+    if names := [name for name, tensor in weights.items() if not torch.stack(tensor.aminmax()).isfinite().all()]:
         raise CheckpointError(f"{where}: not finite: {', '.join(names[:5])}")
     return weights
 

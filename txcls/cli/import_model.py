@@ -44,6 +44,8 @@ def import_model(
     """
     if source.lower().endswith(".zip"):
         checkpoint = import_archive(Path(source), name=name)
+    elif not Path(source).is_dir():
+        raise CheckpointError(f"no folder {source!r:.200}; expected one with a published BERT, or a zip file")
     elif out is None or out.exists():
         raise CheckpointError(f"{source}: name a folder that does not exist yet: --out checkpoints/NAME")
     else:

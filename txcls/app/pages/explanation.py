@@ -57,7 +57,7 @@ def main() -> None:
     if classified is not None and classified.has_label:
         n_tokens = len(classified.prediction.tokens)
         n_texts = INTEGRATED + min(n_tokens, MAX_LEFT_OUT) + N_ORDERS * min(n_tokens, N_STEPS)
-        is_quick = may_compute(page, classified.classifier, n_texts=n_texts, what="the other methods", key="explain")
+        is_quick = may_compute(page, "the other methods", n_texts=n_texts)
         methods = cached_results.FIRST if is_quick else cached_results.FIRST[:1]
         explanation = cached_results.explain(page.source, page.view.text, methods=methods)
         deletion = None

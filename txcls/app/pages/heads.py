@@ -89,13 +89,7 @@ def main() -> None:
     if classified is not None and classified.has_label:
         classifier = classified.classifier
         model = classifier.checkpoint.config.model
-        if may_compute(
-            page,
-            classifier,
-            n_texts=model.n_layers * (model.n_heads + 1),
-            what="the effect of each part on this text",
-            key="parts",
-        ):
+        if may_compute(page, "the effect of each part on this text", n_texts=model.n_layers * (model.n_heads + 1)):
             _draw_experiment(page, classifier)
         if classifier.checkpoint.config.imported and not lecture.is_on():
             _draw_worths(page, classifier)
@@ -152,9 +146,7 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
     with st.expander(f"What each head is worth on {n} sentences", key="worths", on_change="rerun") as expander:
         n_texts = config.n_layers * config.n_heads * n
         is_known = is_cached(cached_results.head_worths, page.source)
-        if not expander.open or not (
-            is_known or may_compute(page, classifier, n_texts=n_texts, what="what each head is worth", key="worths")
-        ):
+        if not expander.open or not (is_known or may_compute(page, "what each head is worth", n_texts=n_texts)):
             return
         worths = cached_results.head_worths(page.source)  # L H 2
         best = sorted(np.ndindex(worths.shape[:2]), key=lambda head: -worths[head].max())[:N_WORTHS]

@@ -15,7 +15,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_s
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import classify_text, may_compute
+from txcls.app.shell.prediction import ClassifiedText, classify_text, may_compute
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams
 from txcls.errors import TraceError
@@ -69,7 +69,7 @@ def main() -> None:
         else:
             if lesson.now() is None or not lecture.is_on():  # a lesson's slide has its own question, and little height
                 layout.lead(page, _answer(before, after), place=answer)
-            _draw_experiment(page, classified.classifier, changed, controls, left, right)
+            _draw_experiment(page, classified, after, controls, left, right)
         with (
             lecture.slide(lecture.WORDS, lecture.CLASSES),
             st.container() if lecture.is_on() else st.expander(SEARCH, expanded=page.view.flips),  # inside the slide
@@ -122,9 +122,10 @@ def _compare_with(changed: str) -> None:
 
 
 def _draw_experiment(
-    page: layout.Page, classifier: Predictor, changed: str, controls: Any, left: Any, right: Any
+    page: layout.Page, classified: ClassifiedText, after: Prediction, controls: Any, left: Any, right: Any
 ) -> None:
     """Draw the comparison of the text with the changed one, or the experiment that the visitor has chosen."""
+    classifier, before = classified.classifier, classified.prediction
     chosen = page.view.experiment or "words"
     choice(
         controls, "Show", tuple(EXPERIMENT_NAMES), page.view, "experiment", key="experiment", selected=chosen,
@@ -134,16 +135,13 @@ def _draw_experiment(
     if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     if chosen == "patch":
-        _draw_patching(page, classifier, changed, left, right)
-    elif may_compute(
-        page,
-        classifier,
-        n_texts=2 * len(classifier.encode(changed).tokens),
-        what="the effect of each word",
-        key="words",
-    ):
-        comparison = cached_results.compare_texts(page.source, page.view.text, changed)
-        _draw_comparison(comparison, classifier.classes, left, right)
+        _draw_patching(page, classifier, after.text, left, right)
+        return
+    with left:
+        _draw_compared_bars(before, after, classifier.classes)
+    with right:
+        if may_compute(page, "the effect of each word", n_texts=2 * len(after.tokens)):
+            _draw_effects(cached_results.compare_texts(page.source, before.text, after.text))
 
 
 def _answer(first: Prediction, second: Prediction) -> str:
@@ -168,24 +166,19 @@ def _list_changes(first: Prediction, second: Prediction) -> list[TokenPair]:
     return [pair for pair in pairs if pair.change != "same"]
 
 
-def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: Any, right: Any) -> None:
-    predictions = (comparison.before, comparison.after)
-    old, new = ({score.label: score.probability for score in prediction.ranked} for prediction in predictions)
-    before, after = (prediction.ranked[0] for prediction in predictions)
-    with left:
-        chart(
-            compared_bars(
-                classes,
-                [old[name] for name in classes],
-                [new[name] for name in classes],
-                names_above=has_long_names(classes),
-            ),
-            key="chart_compared",
-            alt=f"Bars of class probabilities for both texts: {before.label} {percentage(before.probability)} as "
-            f"typed, {after.label} {percentage(after.probability)} changed",
-        )
-    with right:
-        _draw_effects(comparison)
+def _draw_compared_bars(before: Prediction, after: Prediction, classes: Sequence[str]) -> None:
+    old, new, was, now = before.probabilities, after.probabilities, before.ranked[0], after.ranked[0]
+    chart(
+        compared_bars(
+            classes,
+            [old[name] for name in classes],
+            [new[name] for name in classes],
+            names_above=has_long_names(classes),
+        ),
+        key="chart_compared",
+        alt=f"Bars of class probabilities for both texts: {was.label} {percentage(was.probability)} as typed, "
+        f"{now.label} {percentage(now.probability)} changed",
+    )
 
 
 def _draw_effects(comparison: TextComparison) -> None:
@@ -331,7 +324,7 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
     """Draw the way of the difference, its maps, and the prediction with one cell patched; if large, on demand."""
     view, n_tokens = page.view, len(classifier.encode(page.view.text).tokens)
     n_texts = len(parts_of(classifier.checkpoint.config.model)) * n_tokens
-    computes = may_compute(page, classifier, n_texts=n_texts, what="the grid of all parts and tokens", key="patch")
+    computes = may_compute(page, "the grid of all parts and tokens", n_texts=n_texts)
     try:
         route = cached_results.patch_route(page.source, view.text, changed)
         grid = None

@@ -73,7 +73,7 @@ def seconds_per_token(source: Source) -> float:
     """How long classifying takes, measured on the longest of the sentences that ship with txcls."""
     classifier, text = checkpoints.classifier(source), max(sentences(), key=len)
     started = time.perf_counter()
-    classifier.probabilities([text])
+    classifier.predict([text])
     return (time.perf_counter() - started) / len(classifier.encode(text).tokens)
 
 

@@ -13,7 +13,7 @@ from txcls.inference.predictor import Prediction, Predictor
 from txcls.text.formatting import UNUSUAL, class_title, percentage
 from txcls.web.export import too_large
 
-MAX_SECONDS = 10.0
+MAX_SECONDS = 2.0
 """What takes longer than this is computed only when it is asked for."""
 
 
@@ -141,20 +141,21 @@ def say_not_measured(page: layout.Page, what: str) -> None:
     )
 
 
-def may_compute(page: layout.Page, classifier: Predictor, *, n_texts: float, what: str, key: str) -> bool:
+def may_compute(page: layout.Page, what: str, *, n_texts: int) -> bool:
     """Whether to compute something that takes as long as predicting `n_texts` texts; if not, draw a button for it.
 
     It is computed at once unless the model is large and it would take more than `MAX_SECONDS`. `what` completes the
     button's label: "Compute …".
     """
+    classifier = checkpoints.classifier(page.source)
     if too_large(classifier.checkpoint) is None:
         return True
     n_tokens = len(classifier.encode(page.view.text).tokens)
     seconds = n_texts * n_tokens * cached_results.seconds_per_token(page.source)
     asked_for = st.session_state.setdefault("asked_for", set())
-    asked = (key, page.source.state, page.view.text)
+    asked = (what, page.source.state, page.view.text)
     if seconds <= MAX_SECONDS or asked in asked_for:
         return True
     wait = f"{10 * max(1, round(seconds / 10))} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-    st.button(f"Compute {what} (about {wait})", key=f"compute_{key}", on_click=asked_for.add, args=(asked,))
+    st.button(f"Compute {what} (about {wait})", key=f"compute_{what}", on_click=asked_for.add, args=(asked,))
     return False
