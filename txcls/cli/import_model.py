@@ -59,13 +59,8 @@ def import_model(
         raise CheckpointError(f"{source}: name the checkpoint to write: --out checkpoints/NAME")
     if out.exists():
         raise CheckpointError(f"{out} exists; choose another folder, or remove it")
-    _import_bert(folder, out)
-
-
-def _import_bert(folder: Path, out: Path) -> None:
-    """Write the checkpoint of a published BERT, with the mean output of its parts over the shipped sentences."""
     checkpoint = load_bert(folder)
-    means = measure_means(Predictor(checkpoint), sentences(), split="shipped")
+    means = measure_means(Predictor(checkpoint), sentences(), split="shipped")  # which the app needs to ablate parts
     command = shlex.join(["python", "-m", "txcls", "import", folder.resolve().name, "--out", out.name])
     metrics = {"means": means.to_dict(), "training": {"command": command}}
     path = save_checkpoint(replace(checkpoint, metrics=metrics), out)
