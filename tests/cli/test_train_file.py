@@ -198,12 +198,11 @@ def test_the_linear_model_is_saved_and_used_where_the_verdict_recommends_it(  # 
     monkeypatch.setattr(Comparison, "to_use", "linear")
     spam_like(tmp_path / "a.csv")
     output = output_of(run("train", "a.csv", "--minutes", "0.05", "--out", "mine"))
-    assert "saved mine in 0:" in output
-    assert "python -m txcls predict mine 'your text'" in output
+    assert "saved mine in " in output and "python -m txcls predict mine 'your text'" in output
     stored = load_checkpoint(tmp_path / "mine").metrics["comparison"]
     reason = "the linear model of mine, as the verdict recommends (accuracy "
-    measured = [[name, "--data", "a.csv"] for name in ("evaluate", "report")]
-    for name, *given in (["predict", "a lovely message"], *measured):
+    on_file = [[name, "--data", "a.csv"] for name in ("evaluate", "report")]
+    for name, *given in (["predict", "a lovely message"], *on_file):
         result = run(name, "mine", *given, "--json")
         assert f"This is {reason}" in result.err and "for the Transformer: --model transformer." in result.err
         assert name == "predict" or result.objects[0]["checkpoint"] == "mine, linear model"
@@ -320,8 +319,7 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
     rows = [f"<p>it is<p>{n}</p>,{'aA'[n % 2]}\n" for n in range(8)]
     (tmp_path / "t.csv").write_text("".join(["text,label\n", *rows]))
     output = output_of(run("data", "show", "t.csv"))
-    assert "it is ¶ 0" in output and "'a' (4) as 'A' (4)." in output
-    assert "(--merge-labels)" in output
+    assert "it is ¶ 0" in output and "'a' (4) as 'A' (4). (--merge-labels)" in output
     rows = [f"it is {n},{('up', 'down')[n % 2]},{('here', 'there')[n % 3 > 0]}\n" for n in range(12)]
     (tmp_path / "t.csv").write_text("".join(["text,mood,place\n", *rows]))
     output = output_of(run("data", "show", "t.csv"))

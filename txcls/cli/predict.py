@@ -118,7 +118,7 @@ def predict(
             precision="auto",
             top_k=top_k or 1,
             review_below=review_below,
-            on_note=note,
+            on_note=lambda message: note(message, brief=True),
             on_rows=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if output is not None:
