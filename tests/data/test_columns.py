@@ -33,7 +33,7 @@ def guess_of(columns: Columns, **named: str) -> Guess:
 def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str, str], reason: str) -> None:
     guess = guess_of(columns)
     assert (guess.text_column, guess.label_column) == expected and guess.is_guessed and not guess.hints
-    assert reason in guess.text_reason and f"'{expected[1]}'" in guess.label_reason
+    assert reason in guess.reasons[0] and f"'{expected[1]}'" in guess.reasons[1]
 
 
 def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
@@ -44,8 +44,8 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     channel = [("web", "mail")[n * n % 5 % 2] for n in range(90)]
     guess = guess_of({"chnl.": channel, "what they wrote": texts, "Desk": queue})
     assert (guess.text_column, guess.label_column) == ("what they wrote", "Desk")
-    assert "the texts predict this column best" in guess.label_reason and guess.rests_on_contents
-    assert guess.hints == ("The labels could also be in column 'chnl.'.",)
+    assert "the texts predict this column best" in guess.reasons[1] and "by its contents" in guess.reasons[1]
+    assert guess.hints == ("Labels perhaps in 'chnl.'.",)
     assert guess.hints[0].options == {"label_column": "chnl."}  # type: ignore[attr-defined]
     noise = guess_of({"chnl.": channel, "what they wrote": TEXTS + TEXTS[:30], "other": channel[::-1]})
     assert noise.label_column == "chnl." and "'other'" in noise.hints[0]
@@ -123,9 +123,9 @@ def test_a_column_that_the_texts_do_not_predict_is_not_preferred_to_one_that_the
     ]
     origin = [("app", "web")[n] for n in random.integers(0, 2, 240)]
     guess = guess_of({"from": origin, "what they wrote": texts, "qq": spelled})
-    assert guess.label_column == "qq" and guess.rests_on_contents and "'from'" in guess.hints[0]
+    assert guess.label_column == "qq" and "by its contents" in guess.reasons[1] and "'from'" in guess.hints[0]
     guess = guess_of({"what they wrote": texts, "label": origin, "Catégorie": spelled})
-    assert guess.label_column == "Catégorie" and guess.rests_on_contents and "'label'" in guess.hints[0]
+    assert guess.label_column == "Catégorie" and "by its contents" in guess.reasons[1] and "'label'" in guess.hints[0]
     guess = guess_of({"what they wrote": texts, "label": origin, "qq": spelled})
-    assert guess.label_column == "label" and guess.rests_on_contents and "'qq'" in guess.hints[0]
+    assert guess.label_column == "label" and "by its contents" in guess.reasons[1] and "'qq'" in guess.hints[0]
     assert not guess_of({"what they wrote": texts, "label": spelled, "category": origin}).hints

@@ -15,9 +15,7 @@ from txcls.errors import DataError
 
 def labelled(path: Path, lines: list[dict[str, object]]) -> TableRows:
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return labelled_rows(
-        Table(path), Guess(DataConfig(dataset="table", text_column="t", label_column="y"), "", "", is_guessed=False)
-    )
+    return labelled_rows(Table(path), Guess(DataConfig(dataset="table", text_column="t", label_column="y")))
 
 
 def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -158,7 +156,7 @@ def test_the_label_column_of_training_is_not_used_if_another_one_has_the_classes
     moved = ["{2},{0},{1}\n".format(*row.strip().split(",")) for row in rows]
     (tmp_path / "b.csv").write_text("".join(moved), encoding="utf-8")
     labelled, guess = read_labelled(tmp_path / "b.csv", config, classes=("ham", "spam"))
-    assert guess.label_column == "column 1" and "recognised by its values" in guess.label_reason
+    assert guess.label_column == "column 1" and "recognised by its values" in guess.reasons[1]
     assert labelled.labelled.classes == ("ham", "spam") and guess.text_column == "column 3"
     _, given = read_labelled(tmp_path / "a.csv", config, classes=("ham", "spam"), label_column="column 1")
     assert (given.text_column, given.label_column) == ("column 2", "column 1")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,8 +161,12 @@ def test_character_features_are_used_where_they_score_higher() -> None:
 def test_long_texts_of_a_megabyte_keep_their_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     page = " ".join(f"word{n % 300} text{n % 200}" for n in range(3000))
     texts = [f"{page[n:]} {('eau', 'ung')[n % 2]}" for n in range(40)]
-    n_entries, _ = linear.estimate_features("characters", texts)
+    made: list[str] = []
+    monkeypatch.setattr(linear, "_hashing", lambda kind, make=linear._hashing: made.append(kind) or make(kind))
+    monkeypatch.setattr(linear, "time", SimpleNamespace(perf_counter=lambda: float(len(made))))
+    n_entries, seconds = linear.estimate_features("characters", texts)
     assert sum(map(len, texts)) > 1_000_000 > n_entries > 20_000, "a page repeats itself"
+    assert seconds == 0, "the import of scikit-learn is not multiplied by the number of texts"
     rows = inflected(400, seed=0)
     assert "left out" not in fit_linear(rows).settings
     monkeypatch.setattr(linear, "MAX_ENTRIES", 1000)

@@ -104,11 +104,23 @@ class Comparison:
         return "transformer" if self._differences[0][1].sign > 0 else "linear"
 
     @property
+    def _measure(self) -> tuple[str, str]:
+        """The name of the measure that decides, and its attribute in `ClassifierScores`."""
+        return ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
+
+    @property
+    def both(self) -> str:
+        """What the linear model and the Transformer reach, by the measure that decides."""
+        name, measure = self._measure
+        linear, transformer = (percentage(getattr(one, measure).value) for one in (self.linear, self.transformer))
+        return f"{name} {linear} on {self.n:,} test rows, the Transformer {transformer}"
+
+    @property
     def learned_nothing(self) -> bool:
         """Whether neither model is clearly better than always guessing the most frequent class."""
-        name = "macro_f1" if self.is_imbalanced else "accuracy"
-        best = max(getattr(model, name).low for model in (self.transformer, self.linear))
-        return bool(self.n >= FEW_TEST_ROWS and best <= getattr(self.majority, name).value)
+        _, measure = self._measure
+        best = max(getattr(model, measure).low for model in (self.transformer, self.linear))
+        return bool(self.n >= FEW_TEST_ROWS and best <= getattr(self.majority, measure).value)
 
     @property
     def verdict(self) -> str:
@@ -132,8 +144,8 @@ class Comparison:
         reason += f" (95 % interval {range_with_signs(low, high)})"
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
-            steps = f"{made:,} of {planned:,} planned steps"
-            return f"Use {use}: {reason}; the Transformer had time for only {steps}: allow more minutes."
+            time = f"the Transformer had time for only {made:,} of {planned:,} planned steps; allow it more minutes"
+            return f"Use {use}: {f'{reason}; {time}' if difference.sign > 0 else time}."
         if self.is_imbalanced:
             reason += "; macro-F1 decides, since most rows are of one class"
         return f"Use {use}: {reason}."
@@ -148,7 +160,7 @@ class Comparison:
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure."
-        name, measure = ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
+        name, measure = self._measure
         transformer, guessing = (getattr(c, measure) for c in (self.transformer, self.majority))
         is_explained = self.is_hardly_trained and not self.learned_nothing
         if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS and not is_explained:

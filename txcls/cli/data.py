@@ -11,11 +11,11 @@ from txcls.cli.shared import (
     LabelColumnOption,
     SheetOption,
     TextColumnOption,
+    as_printed,
     console,
     join_columns,
     note,
     print_rows,
-    remedy,
 )
 from txcls.config import DataConfig
 from txcls.data.columns import guess_columns
@@ -100,6 +100,4 @@ def show(
     ]
     print_rows(("class", *headings, "example"), cells, title=sanitize(title), limit=120)
     for sentence in filter(None, notes):
-        console().print(Text(sanitize(sentence, limit=1000)))
-    if line := remedy(notes):
-        console().print(Text(line), soft_wrap=True)
+        console().print(Text(as_printed(sentence)))

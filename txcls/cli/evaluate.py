@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -35,7 +35,7 @@ from txcls.errors import DataError, sanitize
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.evaluate_file import FileRows, far_below, missing_file_error, rows_of_file
 from txcls.evaluation.label_errors import doubtful_labels
-from txcls.evaluation.linear import advice_on_model, linear_of
+from txcls.evaluation.linear import model_to_use
 from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import Report, report_on, sample_indices, stored_report
 from txcls.evaluation.sections import Section, cell_as_text, report_object, sections_of
@@ -54,7 +54,7 @@ def evaluate(
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
-    model: ModelOption = "transformer",
+    model: ModelOption = None,
     write: WriteOption = False,
     device: DeviceOption = None,
     verbose: VerboseOption = False,
@@ -65,19 +65,18 @@ def evaluate(
     If it is the file that the checkpoint was trained on, only the rows held out from training are used.
     """
     loaded = load_checkpoint(checkpoint)
-    linear = linear_of(loaded) if model == "linear" else None
-    if write and linear is not None:
-        raise DataError("--write: the checkpoint's metrics are those of the Transformer; leave out --model linear")
+    if write or split != "test":
+        if model == "linear":
+            raise DataError("--write and --split are for the Transformer; leave out --model linear")
+        model = "transformer"
+    linear, reason = model_to_use(loaded, model)
     named = {"text_column": join_columns(text_column), "label_column": label_column, "sheet": sheet}
     is_linear = linear is not None
     rows = None if split != "test" else read_file_rows(loaded, named, data, is_linear=is_linear, verbose=verbose)
-    if not is_linear:
-        note(*advice_on_model(loaded))
+    note(reason)
     if rows is not None and write and "comparison" in loaded.metrics and loaded.config.data.dataset == "table":
         raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
     if linear is not None:
-        if rows is None and split != "test":
-            raise DataError(f"got --split {split}; the linear model is only for test rows or your own file")
         labelled = open_dataset(loaded.config.data, path=data).load("test") if rows is None else rows.labelled
         result = replace(report_on(Predictor(loaded), labelled, rows_description="", linear=linear), predictions=None)
     else:
@@ -88,14 +87,15 @@ def evaluate(
                 bar.update(task, completed=done, total=total)
 
             if rows is not None:
-                evaluation = measuring.evaluate_rows(loaded, rows.labelled, device=device, on_rows=show)
+                options: dict[str, Any] = {"measure_without_order": write, "device": device, "on_rows": show}
+                evaluation = measuring.evaluate_rows(loaded, rows.labelled, **options)
             else:
                 evaluation = measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
         if write:
             save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
         scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
         metrics = {**evaluation.to_dict(), **scope}
-        result = replace(stored_report(loaded), metrics=metrics, comparison=None, history=())
+        result = replace(stored_report(loaded), metrics=metrics, comparison=None)
     result = replace(result, rows_description=f"{result.metrics['n']:,} {split} rows")
     if rows is not None:
         result = about_file(loaded, result, rows, is_linear=is_linear)
@@ -123,14 +123,14 @@ def report(
         int,
         typer.Option("--doubts", metavar="N", min=0, help="Number of rows to list with the most doubtful labels."),
     ] = 50,
-    model: ModelOption = "transformer",
+    model: ModelOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Report a checkpoint's quality and failures: classes, confusions, thresholds, mistakes, doubtful labels."""
     classifier = Predictor.load(checkpoint)
     loaded = classifier.checkpoint
-    linear = linear_of(loaded) if model == "linear" else None
+    linear, reason = model_to_use(loaded, model)
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm") or not out.parent.is_dir()):
         raise DataError(f"--out {out}: expected an HTML file in an existing folder, for example report.html")
     result, file_rows, labelled, doubtful = stored_report(loaded), None, None, None
@@ -142,10 +142,11 @@ def report(
         else:
             labelled = file_rows.labelled
     except DataError as error:
-        if data is not None or not result.metrics or linear is not None:
+        if data is not None or not result.metrics or model == "linear":
             raise
         note(f"the report uses only stored metrics: {error}")
     if labelled is not None:
+        note(reason)
         chosen = sample_indices(len(labelled), limit=rows)
         description = f"{len(labelled):,} test rows" if file_rows is None else file_rows.about
         if len(chosen) < len(labelled):
@@ -166,8 +167,6 @@ def report(
                 doubtful = doubtful_labels(result.predictions.rows, own_probabilities, n=doubts)
             except DataError as error:
                 note(f"no label was checked: {error}")
-    if linear is None and not result.comparison:  # which says which model to use
-        note(*advice_on_model(loaded))
     sections = sections_of(result, doubtful)
     if as_json:
         print_json(report_object(result, sections))

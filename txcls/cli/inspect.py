@@ -31,7 +31,7 @@ from txcls.data.datasets import examples_for, open_dataset
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.errors import CheckpointError, ConfigError, DataError, make_printable, sanitize
 from txcls.evaluation.compare import compare_checkpoints, compare_on_test_rows
-from txcls.evaluation.linear import advice_on_model
+from txcls.evaluation.linear import recommended_linear
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import strongest_weights
@@ -75,7 +75,8 @@ def compare(
 ) -> None:
     """Compare two checkpoints on one text (predictions, attention) and on the same test rows (accuracy)."""
     both = [Predictor.load(name) for name in (checkpoint, other)]
-    note(*(sentence for classifier in both for sentence in advice_on_model(classifier.checkpoint)))
+    advice = filter(None, (recommended_linear(classifier.checkpoint) for classifier in both))
+    note(*(f"Transformers are compared; `predict` uses {linear}." for linear in advice))
     rows = compare_checkpoints(both[0].checkpoint, both[1].checkpoint, data_path=data)
     dataset = both[0].checkpoint.config.data.dataset
     text = text or (rows.example if dataset == "table" else examples_for(dataset)[0].text)

@@ -25,7 +25,7 @@ from txcls.cli.shared import (
 )
 from txcls.data.table import has_table_suffix
 from txcls.errors import DataError, sanitize
-from txcls.evaluation.linear import LinearModel, advice_on_model, linear_of
+from txcls.evaluation.linear import LinearModel, model_to_use
 from txcls.evaluation.predict_file import predict_file
 from txcls.inference.generation import Sampling, TextModel
 from txcls.inference.generation import generate as generate_tokens
@@ -61,7 +61,7 @@ def predict(
             ".parquet or .xlsx (in which no text runs as a formula).",
         ),
     ] = None,
-    model: ModelOption = "transformer",
+    model: ModelOption = None,
     top_k: Annotated[
         int | None,
         typer.Option(
@@ -100,9 +100,8 @@ def predict(
         if value is not None and input_file is None:
             raise DataError(f"got {option} without --input FILE")
     classifier = Predictor.load(checkpoint)
-    linear = linear_of(classifier.checkpoint) if model == "linear" else None
-    if linear is None:
-        note(*advice_on_model(classifier.checkpoint))
+    linear, reason = model_to_use(classifier.checkpoint, model)
+    note(reason)
     if input_file is None:
         _print_texts(classifier, texts, linear, top_k=top_k, as_json=as_json)
         return
@@ -119,7 +118,7 @@ def predict(
             precision="auto",
             top_k=top_k or 1,
             review_below=review_below,
-            on_note=note,
+            on_note=lambda message: note(message, brief=True),
             on_rows=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if output is not None:

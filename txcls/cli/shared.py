@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from txcls.errors import one_line, sanitize
+from txcls.errors import Note, one_line, sanitize
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -47,31 +47,25 @@ def rows_progress() -> Progress:
     return Progress(*columns, console=err, speed_estimate_period=120, transient=True, disable=not err.is_terminal)
 
 
-def note(*messages: str) -> None:
-    """Print each message on one line to standard error; of several processes (torchrun), the first one does."""
+def note(*messages: str, brief: bool = False) -> None:
+    """Print each message as `as_printed` on standard error; of several processes (torchrun), the first one does."""
     if "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0":
         return
-    for message in messages:
-        print(one_line(message), file=sys.stderr)
-    if line := remedy(messages):
-        print(one_line(line), file=sys.stderr)
+    for line in filter(None, (as_printed(message, brief=brief) for message in messages)):
+        print(line, file=sys.stderr)
 
 
-def remedy(messages: Iterable[str]) -> str:
-    """The line with the command that follows the advice of all `Note`s among the messages; "" if there is none.
-
-    While training goes on, that command has to replace its checkpoint; other commands lack some options.
-    """
-    options: dict[str, str | bool] = {}
-    for message in messages:
-        options |= getattr(message, "options", {})
-    if sys.argv[1:2] == ["train"]:
-        return f"→ {command(**options, resume=False, overwrite=True)}" if options else ""
-    if sys.argv[1:3] == ["data", "show"]:
-        options.pop("label_column", None)
-        return f"→ {command(['train', *sys.argv[3:]], **options)}" if options else ""
-    columns = {name: value for name, value in options.items() if name.endswith("_column")}
-    return f"→ {command(**columns)}" if columns else ""
+def as_printed(message: str, *, brief: bool = False) -> str:
+    """The message as one line, with the options of commands that act on it; if `brief`, in short, "" for a detail."""
+    if not isinstance(message, Note):
+        return one_line(message)
+    if brief and message.code == "detail":
+        return ""
+    options = (
+        f"(--{name.replace('_', '-')}{f' {shlex.quote(value)}' if isinstance(value, str) else ''})"
+        for name, value in message.options.items()
+    )
+    return one_line(" ".join([message.brief if brief else message, *options]))
 
 
 def command(given: Iterable[str] | None = None, /, **options: object) -> str:
@@ -89,7 +83,7 @@ CheckpointArgument = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
 ]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in the published format.")
+    Path | None, typer.Option("--data", metavar="PATH", help="Your own table, or the data in their published format.")
 ]
 DeviceOption = Annotated[
     str | None, typer.Option("--device", metavar="D", help="cpu, cuda, …  [default: CUDA if available]")
@@ -104,10 +98,8 @@ WriteOption = Annotated[
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print every table and note.")]
 ModelOption = Annotated[
-    Literal["transformer", "linear"],
-    typer.Option(
-        "--model", help="Which model of the checkpoint; a linear one is saved with it unless the Transformer is better."
-    ),
+    Literal["transformer", "linear"] | None,
+    typer.Option("--model", help="The Transformer, or the linear model beside it  [default: as the verdict says]"),
 ]
 TextColumnOption = Annotated[
     list[str] | None,

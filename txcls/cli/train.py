@@ -13,7 +13,6 @@ from rich.text import Text
 
 from txcls import training
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.import_model import lines_on_the_app
@@ -36,7 +35,6 @@ from txcls.data.labelled import TableRows, labelled_rows, notes_before_training,
 from txcls.data.splits import same_text_other_label
 from txcls.data.table import Table, has_table_suffix
 from txcls.errors import ConfigError, DataError, Note, TrainingError, quote, sanitize
-from txcls.evaluation.report import classes_with_rows
 from txcls.text.formatting import percentage
 from txcls.training.display import TrainingDisplay
 from txcls.training.plan import plan_training
@@ -265,9 +263,8 @@ def train_file(
         rows = labelled_rows(table, guess)
         n_classes = len(rows.labelled.classes)
         read = f"texts from '{sanitize(guess.text_column, limit=60)}', labels from {quote(guess.label_column)}"
-        reasons = guess.sentences if verbose else (*[guess.label_reason] * guess.rests_on_contents, *guess.changes)
         notes = [
-            *reasons,
+            *guess.sentences,
             f"{file.name}: {table.n_rows:,} rows, {read} ({n_classes:,} class{'es' * (n_classes != 1)})",
             *rows.notes,
             *notes_before_training(rows.labelled, merged=columns["merge"]),
@@ -292,25 +289,12 @@ def train_file(
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
     notes += [*plan.splits.notes, *plan.sentences]
-    note(*filter(None, (_as_printed(message, verbose=verbose) for message in notes)))
+    note(*notes, brief=not verbose)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
         result = run_plan(plan, out=folder, command=command(words), refit=refit, **callbacks)
     _print_result(result, folder, verbose=verbose)
-
-
-def _as_printed(message: str, *, verbose: bool) -> str:
-    """The message with the options that act on it; unless `verbose`, its brief form, or "" for a detail."""
-    if not isinstance(message, Note):
-        return message
-    if message.code == "detail" and not verbose:
-        return ""
-    options = (
-        f"(--{name.replace('_', '-')}{f' {shlex.quote(value)}' if isinstance(value, str) else ''})"
-        for name, value in message.options.items()
-    )
-    return " ".join([message if verbose else message.brief, *options])
 
 
 def _suggest_file(path: Path) -> None:
@@ -334,17 +318,23 @@ def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
 
 def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> None:
     comparison = result.comparison
-    print_comparison(comparison, verbose=verbose)
+    scores = (comparison.majority, comparison.linear, comparison.transformer)
+    table = [
+        (
+            name.removeprefix("this "),
+            f"{100 * one.accuracy.value:.1f} ({100 * one.accuracy.low:.1f}–{100 * one.accuracy.high:.1f})",
+            f"{100 * one.macro_f1.value:.1f}",
+        )
+        for (name, *_), one in zip(comparison.table, scores, strict=False)
+    ]
+    verdict = comparison.verdict + f" {comparison.settings}" * verbose
+    console().print(Text(sanitize(verdict, limit=2000)), soft_wrap=True)
+    print_rows((f"{comparison.n:,} test rows, %", "accuracy (95 %)", "macro-F1"), table)
     minutes, seconds = divmod(round(result.seconds), 60)
-    took = f"in {minutes}:{seconds:02} min"
-    if verbose:
-        fitting, transformer = (f"{model.seconds or 0:.0f} s" for model in (comparison.linear, comparison.transformer))
-        took += f" (linear model {fitting}, Transformer {transformer})"
-    option = " --model linear" if comparison.to_use == "linear" else ""
     metrics = result.checkpoint.metrics
     lines = [
-        f"saved {sanitize(str(folder), limit=200)} {took}:",
-        f"  python -m txcls predict {shlex.quote(str(folder))}{option} 'your text'",
+        f"saved {sanitize(str(folder), limit=200)} in {minutes}:{seconds:02} min:",
+        f"  python -m txcls predict {shlex.quote(str(folder))} 'your text'",
     ]
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
@@ -356,33 +346,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         lines.insert(0, f"Test rows never recognised: {quote(name)} ({n:,}){others}.")
     if result.linear_is_limited and not verbose:
         lines.insert(0, "The linear model reads only words, no characters, to save time and memory.")
-    if which := classes_with_rows(metrics["test"]):
-        lines.insert(0, f"Macro-F1: the mean of {which}.")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
     for line in lines:
         console().print(Text(line), soft_wrap=True)
-
-
-def print_comparison(comparison: Comparison, *, verbose: bool) -> None:
-    """Print which model to use, and the results of both and of the majority-class baseline.
-
-    Without `verbose`, some intervals are left out.
-    """
-    verdict, table = comparison.verdict, comparison.table
-    head = f"{comparison.n:,} test rows", "accuracy", "macro-F1"
-    if verbose:
-        verdict += f" {comparison.settings}"
-    else:
-        head = f"{comparison.n:,} test rows, %", "accuracy (95 %)", "macro-F1"
-        scores = zip(table[:3], (comparison.majority, comparison.linear, comparison.transformer), strict=True)
-        table = [
-            (
-                name.removeprefix("this "),
-                f"{100 * one.accuracy.value:.1f} ({100 * one.accuracy.low:.1f}–{100 * one.accuracy.high:.1f})",
-                f"{100 * one.macro_f1.value:.1f}",
-            )
-            for (name, *_), one in scores
-        ]
-    console().print(Text(sanitize(verdict, limit=2000)), soft_wrap=True)
-    print_rows(head, table)

@@ -51,8 +51,6 @@ MAX_SAMPLED_LENGTH, PREDICTED_ROWS = 2000, 1000
 MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
 """The column that texts predict best is chosen if its score leads the second-best by MIN_ADVANTAGE, or the most likely
 column's by UNPREDICTED where that score is below UNPREDICTED."""
-MAX_HINTED = 4
-"""Maximum number of other columns that a hint names."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
 """Reasons for columns that were not guessed."""
 _BY_NAME, _BY_CONTENTS = "recognised by its name", "recognised by its contents"
@@ -106,9 +104,8 @@ class ColumnFacts:
 
     @property
     def description(self) -> str:
-        """The number of distinct values, with examples."""
-        more = ", …" if self.distinct > len(self.examples) else ""
-        return f"{self.distinct:,} different values: {', '.join(self.examples)}{more}"
+        """The most frequent values."""
+        return f"{', '.join(self.examples)}{', …' * (self.distinct > len(self.examples))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +115,13 @@ class Guess:
     Attributes:
         config: the settings that a checkpoint stores to read other tables in the same way; the text column may name
             several columns, such as `subject + body`.
+        reasons: for the text and the label column; details, unless the labels were recognised by their contents.
         is_guessed: whether a column was guessed, rather than specified or the same as in training.
-        rests_on_contents: whether the label column was chosen by its contents, so that the choice should be checked.
     """
 
     config: DataConfig
-    text_reason: str
-    label_reason: str
-    is_guessed: bool
-    rests_on_contents: bool = False
+    reasons: tuple[str, ...] = ()
+    is_guessed: bool = False
     hints: tuple[str, ...] = ()
 
     @property
@@ -141,14 +136,9 @@ class Guess:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The reasons and hints, as shown to the user."""
-        return (self.text_reason, self.label_reason, *self.changes)
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The hints, and whether tags are left out of the texts."""
+        """The reasons and hints, and whether tags are left out of the texts, as shown to the user."""
         html = ("The texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
-        return (*self.hints, *html)
+        return (*self.reasons, *self.hints, *html)
 
 
 def is_common_name(name: str) -> bool:
@@ -264,7 +254,7 @@ def guess_columns(
         n = f"{label.distinct:,} different numbers or dates"
         hints += (f"Column {quote(label.name)} has {n}; each is a class. Group them into ranges?",)
     names = f"column {quote(parts[0])}" if len(parts) == 1 else f"columns {list_names(parts)}, joined"
-    labels, rests_on_contents = f"Labels: column {quote(label.name)}", label_reason.startswith(_BY_CONTENTS)
+    labels, code = f"Labels: column {quote(label.name)}", "" if label_reason.startswith(_BY_CONTENTS) else "detail"
     return Guess(
         DataConfig(
             dataset="table",
@@ -275,10 +265,11 @@ def guess_columns(
             merge_labels=merge,
             sheet=sheet,
         ),
-        f"Texts: {names}, {text_reason}.",
-        Note(f"{labels}, {label_reason}.", brief=f"{labels}, {_BY_CONTENTS}." if rests_on_contents else ""),
+        (
+            Note(f"Texts: {names}, {text_reason}.", "detail"),
+            Note(f"{labels}, {label_reason}.", code, brief=f"{labels}, {_BY_CONTENTS}."),
+        ),
         is_guessed=not {text_reason, label_reason} <= {SPECIFIED, AS_IN_TRAINING},
-        rests_on_contents=rests_on_contents,
         hints=hints,
     )
 
@@ -323,7 +314,9 @@ def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_labe
     kind = "label" if parts else "text"
     problem = f"{file}: no column looks like {kind}s; the columns are {list_names(column.name for column in facts)}"
     if empty := [column.name for column in facts if not column.n]:
-        problem += f" (without values, or with formulas that were never calculated: {list_names(empty)})"
+        problem += (
+            f" (without values: {list_names(empty)}; formulas have values once a spreadsheet program saved the file)"
+        )
     return DataError(f"{problem}; name it, or call it '{kind}' in the file", **{f"{kind}_column": "COLUMN"})
 
 
@@ -387,12 +380,8 @@ def _choose_label_column(
     likely.sort(key=lambda column: column.order)
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
-        others = [column for column in candidates if column is not chosen and not column.looks_measured]
-        names = " or ".join(quote(column.name) for column in others[:MAX_HINTED])
-        if not others:
-            return ()
-        brief = f"Labels perhaps in {quote(others[0].name)}."
-        return (Note(f"The labels could also be in column {names}.", brief=brief, label_column=others[0].name),)
+        others = [column.name for column in candidates if column is not chosen and not column.looks_measured]
+        return tuple(Note(f"Labels perhaps in {quote(name)}.", label_column=name) for name in others[:1])
 
     def predictability(column: ColumnFacts) -> float:
         return label_predictability(texts, columns[column.name])

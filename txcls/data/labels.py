@@ -157,21 +157,15 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     for name, target in variants.items():
         spellings[target].append(counted[name])
     if variants:
-        said, short = (
-            ("Labels merged", "Labels merged") if merged else ("Labels that look like one class", "Labels alike")
-        )
+        said = "Labels merged" if merged else "Labels alike"
         every = "; ".join(f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items())
         name, target = next(iter(variants.items()))
-        brief = f"{short}: {len(variants):,}, such as {quote(name)} as {quote(target)}."
+        brief = f"{said}: {len(variants):,}, such as {quote(name)} as {quote(target)}."
         yield Note(f"{said}: {every}.", brief=brief, **option)
     if missing := placeholders(counts)[:8]:
-        said, short = (
-            ("Labels dropped", "Labels dropped:")
-            if merged
-            else ("Labels that look like missing labels", "Missing labels?")
-        )
+        said = "Labels dropped:" if merged else "Missing labels?"
         whole = ", ".join(counted[name] for name in missing)
-        yield Note(f"{said}: {whole}.", brief=f"{short} {', '.join(map(quote, missing))}.", **option)
+        yield Note(f"{said} {whole}.", brief=f"{said} {', '.join(map(quote, missing))}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         several = f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows)"

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.config import DataConfig
-from txcls.data.hashes import hash_text, hashed_share, normalise_text
+from txcls.data.hashes import hash_text, hashed_share, normalise_text, repeats
 from txcls.data.labels import label_name
 from txcls.data.types import Dataset, LabelledTexts, SplitName, join_rows, rows_in_classes
-from txcls.errors import DataError, Note, list_names, sanitize
+from txcls.errors import DataError, Note, list_names, quote, sanitize
 from txcls.text.formatting import percentage
 
 Indices = NDArray[np.int64]
@@ -232,10 +232,9 @@ def _check(labels: Sequence[int], counts: Mapping[int, int], classes: Sequence[s
     if (n := len(set(labels))) < 2:
         raise DataError(f"{len(labels)} rows of {n} class: expected at least two classes")
     if too_small := [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]:
-        names = ", ".join(f"'{sanitize(name)}'" for name in too_small[:5]) + (", …" if len(too_small) > 5 else "")
         raise DataError(
-            f"only one row of class {names}: every class needs at least two, one for training and one for validation; "
-            "add rows or drop the class"
+            f"only one row of class {list_names(too_small, limit=5)}: every class needs at least two, one for training "
+            "and one for validation; add rows or drop the class"
         )
 
 
@@ -299,14 +298,12 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     )
     if not len(validation):  # every class has a single row or copies of one text
         validation, training = training[:1], training[1:]
-    notes += _notes_on_small_classes(rows, test_part)
+    notes += _note_on_untested_classes(rows, test_part)
     origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
     sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
-    copies_too = f", {n_copies:,} copies left out" if n_copies > 0 else ""
-    notes.append(Note(f"{sizes} ({origin}).", brief=f"{sizes}{copies_too}."))
-    if n_copies > 0:
-        notes.append(Note(f"Left out, since they copy held-out texts: {n_copies:,} more rows.", "detail"))
+    copied = f", {n_copies:,} left out as copies" if n_copies > 0 else ""
+    notes.append(Note(f"{sizes} ({origin}){copied}.", brief=f"{sizes}{copied}."))
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)
@@ -350,8 +347,7 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
         unknown = [name for name in names if label_name(name).casefold() not in spelled]
         labels = list_names(unknown, limit=3)
         yield f"{n_left_out:,} test rows have labels that no training row has ({labels}); they are left out."
-    training_texts = {normalise_text(text) for text in rows.texts}
-    if n_repeated := sum(normalise_text(text) in training_texts for text in used.texts):
+    if n_repeated := int(repeats(used.texts, rows.texts).sum()):
         share = percentage(n_repeated / len(used), 0)
         if n_repeated > max(len(used) / 2, 1):  # txcls.sklearn gives one row, which it does not measure
             raise DataError(
@@ -361,9 +357,7 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
         yield f"{n_repeated:,} test rows ({share}) repeat the text of a training row."
 
 
-def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
-    counts, in_test = sorted(Counter(rows.labels).items()), set(test.labels)
-    if single := [rows.classes[label] for label, n in counts if n == 1 and label not in in_test]:
-        yield f"Classes with a single row, trained on but not tested: {list_names(single, limit=3)}."
-    if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
-        yield f"Classes with few rows, none of them among the test rows: {list_names(rare, limit=3)}."
+def _note_on_untested_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
+    if names := [rows.classes[label] for label in sorted(set(rows.labels) - set(test.labels))]:
+        counted = f"Without test rows, and left out of macro-F1: {len(names):,} of {len(set(rows.labels)):,} classes"
+        yield Note(f"{counted} ({list_names(names)}).", brief=f"{counted}, such as {quote(names[0])}.")

@@ -283,7 +283,7 @@ class Table:
     def left_out(self) -> list[LeftOut]:
         """What was left out of the part of the table read so far."""
         kinds = (
-            LeftOut(self.n_headings, "with the column names again"),
+            LeftOut(self.n_headings, "repeated headings"),
             LeftOut(self.n_empty, "empty"),
             LeftOut(self.n_left_out, "with more fields than columns", f"row {self._too_wide[0]:,}"),
         )
@@ -331,12 +331,6 @@ class Table:
                     "spreadsheet program and save it, or choose another column"
                 )
         return {row for row, _ in cells}
-
-    def chunks(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
-        """Yield all rows in lists of `size` rows; the last list may be shorter."""
-        rows = self.rows(flat=flat)
-        while chunk := list(itertools.islice(rows, size)):
-            yield chunk
 
     @cached_property
     def sample(self) -> dict[str, list[object]]:

@@ -82,7 +82,8 @@ def open_source(path: Path, suffix: str, *, sheet: str | None, usual_sheet: str 
         lines = f"{len(strange):,} of {n_utf8 + len(strange):,} lines with accents or signs are not UTF-8"
         source.notes.append(f"{lines} (the first is line {strange[0]:,}); they were read as Windows-1252.")
     elif encoding in _ENCODINGS:
-        source.notes.append(f"The file is not UTF-8; it was read as {_ENCODINGS[encoding]}.")
+        kind = _ENCODINGS[encoding]
+        source.notes.append(Note(f"The file is not UTF-8; it was read as {kind}.", brief=f"Read as {kind}."))
     return source
 
 
@@ -292,8 +293,7 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     notes: list[str] = []
     if len(names) > 1:
         others = [f"{quote(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
-        read = f"Sheet {quote(chosen)} was read; other sheets: {', '.join(others[:5])}."
-        notes = [Note(read, brief=f"Sheet {quote(chosen)} of {len(names)}.")]
+        notes = [f"Sheet {quote(chosen)} was read, not {', '.join(others[:3])}{', …' * (len(others) > 3)}."]
     rows = cells[str(chosen)]
     empty = [(row, column) for row, column in formulas.get(str(chosen), ()) if rows[row - 1][column - 1] is None]
     if empty:

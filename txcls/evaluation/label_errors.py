@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.probabilities import Floats
-from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.batches import TokenisedTexts
 from txcls.data.splits import first_copies, in_large_group
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.linear import WORD
 from txcls.evaluation.metrics import accuracy_difference
+from txcls.evaluation.predict_logits import mean_states
 from txcls.evaluation.report import RowPrediction, RowPredictions
 from txcls.model import LanguageModel
 from txcls.text.formatting import percentage
-from txcls.text.vocabulary import PAD
 
 FOLDS = 5
 
@@ -82,13 +81,7 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path | None = None) 
     if checkpoint is None or not isinstance(checkpoint.model, LanguageModel):
         return None
     tokens = TokenisedTexts.encode(checkpoint.tokenizer, LabelledTexts(texts, [0] * len(texts), ("any",)))
-    vectors = np.zeros((len(texts), checkpoint.config.model.d_model))
-    with torch.inference_mode():
-        for rows in batches_by_length(tokens.lengths, batch_size=64):
-            ids = torch.from_numpy(pad_batch(tokens, rows)[0])  # B T
-            is_real = (ids != PAD).unsqueeze(-1)  # B T 1
-            states = checkpoint.model.read(ids)[:, : ids.shape[1]]  # B T D
-            vectors[rows] = ((states * is_real).sum(1) / is_real.sum(1)).double().numpy()
+    vectors = mean_states(checkpoint.model, tokens)
     vectors = (vectors - vectors.mean(axis=0)) / np.maximum(vectors.std(axis=0), 1e-9)
     scaled: Floats = 2 * vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     return scaled

@@ -5,7 +5,7 @@ pipeline that needs no txcls: `skops.io.load(path).predict(texts)` gives the cla
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,10 +22,10 @@ from txcls.data.files import replacing
 from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError
-from txcls.text.formatting import percentage
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.pipeline import Pipeline
     from sklearn.svm import LinearSVC
 
@@ -173,13 +173,19 @@ def fit_linear(
     return LinearModel(pipeline, tuple(map(str, model.classes_)), settings, len(texts), is_limited)
 
 
+def _hashing(kind: str) -> "HashingVectorizer":
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    return HashingVectorizer(n_features=HASH_SIZE, norm=None, alternate_sign=False, dtype=np.float32, **_TERMS[kind])
+
+
 def _fit_features(kind: str, texts: Sequence[str], *, limit: int) -> tuple["Pipeline", "csr_array"]:
     """A pipeline to logarithmic TF-IDF of the hashed terms that occur in the most texts, and the features (N, F)."""
-    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+    from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.feature_selection import SelectKBest
     from sklearn.pipeline import make_pipeline
 
-    hashing = HashingVectorizer(n_features=HASH_SIZE, norm=None, alternate_sign=False, dtype=np.float32, **_TERMS[kind])
+    hashing = _hashing(kind)
     counts = hashing.transform(texts)
     frequency = np.bincount(counts.indices, minlength=HASH_SIZE)
     selection = SelectKBest(None, k=min(limit, max(np.count_nonzero(frequency), 1)))
@@ -193,8 +199,9 @@ def estimate_features(kind: str, texts: Sequence[str]) -> tuple[float, float]:
     """The number of non-zero features of a kind in the texts, and the seconds to compute them, both estimated."""
     sample = [text[:MAX_CHARACTERS] for text in texts[:: -(-len(texts) // COUNTED_TEXTS) or 1]]
     times = sum(min(len(text), MAX_CHARACTERS) for text in texts) / max(sum(map(len, sample)), 1)
+    hashing = _hashing(kind)  # not timed: scikit-learn is imported
     started = time.perf_counter()
-    n_entries: int = _fit_features(kind, sample, limit=HASH_SIZE)[1].nnz
+    n_entries: int = hashing.transform(sample).nnz
     return times * n_entries, times * (time.perf_counter() - started)
 
 
@@ -257,20 +264,25 @@ def save_linear(model: LinearModel, path: Path) -> Path:
     return path
 
 
-def linear_of(checkpoint: Checkpoint) -> LinearModel:
-    """The linear model beside a checkpoint; for errors see `load_linear`."""
-    return load_linear(checkpoint.linear or (checkpoint.path or Path()) / LINEAR)
-
-
-def advice_on_model(checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield a sentence if the linear model beside a checkpoint is the one to use."""
+def recommended_linear(checkpoint: Checkpoint) -> str:
+    """The linear model beside a checkpoint in words, if it is the one to use according to the verdict; otherwise ""."""
     comparison = checkpoint.metrics.get("comparison") if checkpoint.linear is not None else None
-    if comparison and (measured := Comparison.from_dict(comparison)).to_use == "linear":
-        linear, transformer = (percentage(one.accuracy.value) for one in (measured.linear, measured.transformer))
-        yield (
-            f"This is the Transformer of {checkpoint.name} ({transformer} of {measured.n:,} test rows right); the "
-            f"linear model beside it ({linear}) is the one to use: --model linear in predict, evaluate and report."
-        )
+    if not comparison or (measured := Comparison.from_dict(comparison)).to_use == "transformer":
+        return ""
+    return f"the linear model of {checkpoint.name}, as the verdict recommends ({measured.both})"
+
+
+def model_to_use(checkpoint: Checkpoint, model: str | None) -> tuple[LinearModel | None, str]:
+    """The linear model beside a checkpoint if `model` is "linear", or None and the verdict recommends it.
+
+    Otherwise None, for the Transformer. The second value is a sentence on a choice that was not the caller's, or "".
+    For errors see `load_linear`.
+    """
+    recommended = recommended_linear(checkpoint) if model is None else ""
+    reason = f"This is {recommended}; for the Transformer: --model transformer." if recommended else ""
+    if not recommended and model != "linear":
+        return None, ""
+    return load_linear(checkpoint.linear or (checkpoint.path or Path()) / LINEAR), reason
 
 
 def sketch_of_training(checkpoint: Checkpoint, *, is_linear: bool) -> Sequence[str]:

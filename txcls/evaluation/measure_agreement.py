@@ -69,7 +69,8 @@ def measure_agreement(
             "linear": linear.predict(texts, CLASSES),
         }
         if encoder is not None:
-            classes[ENCODER] = np.array([_next_plural_share(encoder, text) > 0.5 for text in texts])
+            ids = [encoder.encode(f"{text} is") for text in texts]  # the last token is the verb
+            classes[ENCODER] = np.array([plural_share(encoder, row, len(row) - 1) > 0.5 for row in ids])
         return {name: predicted == np.asarray(labels) for name, predicted in classes.items()}
 
     on_stage(f"classifying {len(test):,} test rows")
@@ -139,12 +140,6 @@ def plural_share(model: TextModel, ids: Sequence[int], position: int) -> float:
         logits = model.model.unembed(model.model.read(masked)[0, position])  # V
         shares = torch.softmax(logits[list(is_plural)].double(), dim=-1)  # 6
     return float(sum(share for share, number in zip(shares, is_plural.values(), strict=True) if number))
-
-
-def _next_plural_share(model: TextModel, text: str) -> float:
-    """`plural_share` of the token after a text."""
-    ids = model.encode(f"{text} is")
-    return plural_share(model, ids, len(ids) - 1)
 
 
 def _by_group(group_names: Sequence[str], correct: Mapping[str, NDArray[np.bool_]]) -> list[dict[str, Any]]:

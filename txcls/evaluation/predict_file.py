@@ -151,8 +151,9 @@ def predict_file(
             yield [*ranked, *mark, *(["yes" if is_below else "no"] * (review_below is not None))]
 
     def pieces() -> Iterator[list[Values]]:
+        all_rows = table.rows(flat=not is_json)
         with stop_requests() as stop_requested:
-            for piece in table.chunks(PIECE_ROWS, flat=not is_json):
+            while piece := list(itertools.islice(all_rows, PIECE_ROWS)):
                 if stop_requested():
                     raise StoppedError(f"stopped after {counts['rows']:,} rows; nothing was written")
                 where = f"{source}, {table.unit}"

@@ -1,4 +1,4 @@
-"""Map labels to a classifier's classes, tokenise the texts, and compute the logits."""
+"""Map labels to a classifier's classes, tokenise the texts, and compute the logits or the states."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,8 @@ from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.types import LabelledTexts, rows_in_classes
 from txcls.errors import CheckpointError, DataError
 from txcls.inference.interrupts import may_pause
-from txcls.model import TextClassifier
+from txcls.model import Encoder, TextClassifier
+from txcls.text.vocabulary import PAD
 
 Logits = NDArray[np.float32]
 OnRows = Callable[[int, int], object]
@@ -41,6 +42,19 @@ def predict_logits(
         if on_batch is not None:
             on_batch(len(indices))
     return logits
+
+
+@torch.inference_mode()
+def mean_states(model: Encoder, texts: TokenisedTexts) -> NDArray[np.float64]:
+    """The mean over its tokens of each text's final states, (N, D)."""
+    model.eval()
+    means = np.zeros((len(texts), model.config.d_model))
+    for indices in batches_by_length(texts.lengths, batch_size=64):
+        ids = torch.from_numpy(pad_batch(texts, indices)[0])  # B T
+        is_real = (ids != PAD).unsqueeze(-1)  # B T 1
+        states = model.read(ids)[:, : ids.shape[1]]  # B T D
+        means[indices] = ((states * is_real).sum(1) / is_real.sum(1)).double().numpy()
+    return means
 
 
 def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:

@@ -7,7 +7,7 @@ python -m txcls report ag_news --data mine.csv --out report.html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +107,6 @@ class Report:
     Attributes:
         rows_description: description of the evaluated rows, such as `7,600 test rows`.
         metrics: as returned by `Evaluation.to_dict`; empty if nothing was measured.
-        history: one row per validation during training (history.jsonl).
         comparison: metrics["comparison"], if there is one.
         predictions: None if the texts are not on this machine.
         training_rows: number of training rows of each class, (C,); empty if not stored.
@@ -120,7 +119,6 @@ class Report:
     classes: tuple[str, ...]
     rows_description: str
     metrics: Mapping[str, Any]
-    history: Sequence[Mapping[str, Any]] = ()
     comparison: Mapping[str, Any] | None = None
     predictions: RowPredictions | None = None
     training_rows: Sequence[int] = ()
@@ -140,11 +138,6 @@ def classes_with_rows(metrics: Mapping[str, Any]) -> str:
     supports = [row["support"] for row in metrics.get("per_class", ())]
     n = len(supports) - supports.count(0)
     return f"the {n:,} of {len(supports):,} classes with rows" if n < len(supports) else ""
-
-
-def classes_by_f1(metrics: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The metrics of each class, lowest F1 first; classes without rows, which have no F1, come last."""
-    return sorted(metrics["per_class"], key=lambda row: (not row["support"], float(row["f1"])))
 
 
 def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -209,7 +202,6 @@ def stored_report(checkpoint: Checkpoint) -> Report:
         classes=checkpoint.classes,
         rows_description=f"{metrics['n']:,} {split} rows" if metrics else "",
         metrics=metrics,
-        history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
         training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
         max_length=checkpoint.tokenizer.max_length,
@@ -239,51 +231,48 @@ def report_on(
         measured = evaluate_probabilities(found, np.asarray(rows.labels), classes=rows.classes)
         evaluation = Evaluation(measured, found)
     else:
-        evaluation = evaluate_rows(checkpoint, rows, device="cpu")
+        evaluation = evaluate_rows(checkpoint, rows, device="cpu", measure_without_order=False)
     return replace(
         stored_report(checkpoint),
         name=f"{classifier.name}, linear model" if linear else classifier.name,
         rows_description=rows_description,
         metrics=evaluation.to_dict(),
-        history=() if linear else checkpoint.history,
         comparison=None,
         predictions=RowPredictions(rows, evaluation.probabilities),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ClassCounts:
-    """A class's support, its correct predictions and its false positives."""
+class ClassRow(NamedTuple):
+    """The figures of a class with `n` rows; None for a recall without rows, and a precision without predictions.
+
+    `recall_cell` has the number of correct predictions and the 95 % interval of the recall: `16 of 30 (36 to 70 %)`.
+    The false positives are None without a confusion matrix, which is not stored for very many classes.
+    """
 
     label: str
     n: int
-    right: int
-    false_positives: int
-
-    @property
-    def n_predicted(self) -> int:
-        """Number of rows predicted as this class."""
-        return self.right + self.false_positives
-
-    @property
-    def recall_cell(self) -> str:
-        """The number of correct predictions, with the 95 % interval of the recall: `16 of 30 (36 to 70 %)`."""
-        if not self.n:
-            return "no rows"
-        interval = wilson(self.right, self.n)
-        return f"{self.right:,} of {self.n:,} ({100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
+    recall_cell: str
+    false_positives: int | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
 
 
-def class_counts_of(report: Report) -> dict[str, ClassCounts]:
-    """The counts of each class, keyed by its name; empty if no confusion matrix is stored."""
-    counts = report.confusion
-    if counts is None:
-        return {}
-    right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    return {
-        name: ClassCounts(name, int(support[c]), int(right[c]), int(predicted[c] - right[c]))
-        for c, name in enumerate(report.classes)
-    }
+def class_rows(report: Report) -> list[ClassRow]:
+    """The figures of each class, lowest F1 first; classes without rows come last."""
+    counts, rows = report.confusion, []
+    for c, row in enumerate(report.metrics.get("per_class", ())):
+        n, right = row["support"], round(row["recall"] * row["support"])
+        n_predicted = None if counts is None else int(counts[:, c].sum())
+        recall, cell = wilson(right, max(n, 1)), "no rows"
+        if n:
+            cell = f"{right:,} of {n:,} ({100 * recall.low:.0f} to {100 * recall.high:.0f} %)"
+        false_positives = None if n_predicted is None else n_predicted - right
+        shares = [row[name] if n else None for name in ("recall", "f1")]
+        rows.append(
+            ClassRow(row["label"], n, cell, false_positives, None if n_predicted == 0 else row["precision"], *shares)
+        )
+    return sorted(rows, key=lambda row: (not row.n, row.f1 or 0.0))
 
 
 @dataclass(frozen=True, slots=True)

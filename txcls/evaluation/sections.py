@@ -20,8 +20,7 @@ from txcls.evaluation.report import (
     Report,
     RowPrediction,
     RowPredictions,
-    class_counts_of,
-    classes_by_f1,
+    class_rows,
     classes_with_rows,
     group_accuracies,
     headline_metrics,
@@ -113,8 +112,6 @@ def _metric_sections(report: Report) -> Iterator[Section]:
             [comparison.verdict, comparison.settings],
             comparison.verdict,
         )
-    if len(report.history) > 1:
-        yield Section("history", "Training curves")
     if report.confusion is not None:
         pairs = most_confused_pairs(report.classes, report.confusion)
         named = [
@@ -129,8 +126,22 @@ def _metric_sections(report: Report) -> Iterator[Section]:
             class_advice(report),
             f"most confused: {', '.join(named)}" if named else "",
         )
-    if metrics.get("per_class"):
-        yield _class_section(report)
+    if classes := class_rows(report):
+        imperfect = [row for row in classes if row.recall is not None and row.recall < 1]
+        worst = sorted(imperfect, key=lambda row: row.recall or 0)[:NAMED]
+        intervals = ", ".join(f"{quote(row.label)} {row.recall_cell}" for row in worst)
+        yield Section(
+            "classes",
+            "Class by class",
+            ("class", "rows", "recall (95 % CI)", "false positives", "precision", "recall", "F1"),
+            classes,
+            [
+                "Recall: share of the class's rows that are predicted as this class. False positives: rows of other "
+                "classes predicted as this class. Precision: share of the rows predicted as this class that are of it; "
+                "– if there are none. F1: the harmonic mean of precision and recall; – for a class without rows."
+            ],
+            f"lowest recall (95 % interval): {intervals}" if intervals else "",
+        )
     if metrics.get("reliability"):
         yield Section(
             "reliability",
@@ -157,35 +168,6 @@ def _scope_sentence(report: Report) -> str:
         f"{percentage(scope['accuracy'], 2)} ({percentage(scope['recall_out'], 2)} of the out-of-scope queries "
         f"recognised; {scope['accepted_out']:,} of {scope['n_out']:,} accepted, {scope['confident_out']:,} with a "
         "confidence above 90 %)."
-    )
-
-
-def _class_section(report: Report) -> Section:
-    by_f1, by_class = classes_by_f1(report.metrics), class_counts_of(report)
-    rows: list[tuple[Cell, ...]] = []
-    for row in by_f1:
-        count = by_class.get(row["label"])
-        precision = row["precision"] if count is None or count.n_predicted else None
-        cells = () if count is None else (count.recall_cell, count.false_positives)
-        shares = [row[name] if row["support"] else None for name in ("recall", "f1")]
-        rows.append((row["label"], row["support"], *cells, precision, *shares))
-    worst = sorted((row for row in by_f1 if row["support"]), key=lambda row: float(row["recall"]))[:NAMED]
-    intervals = [
-        f"{quote(row['label'])} {by_class[row['label']].recall_cell}"
-        for row in worst
-        if row["label"] in by_class and row["recall"] < 1
-    ]
-    return Section(
-        "classes",
-        "Class by class",
-        ("class", "rows", *(("recall (95 % CI)", "false positives") if by_class else ()), "precision", "recall", "F1"),
-        rows,
-        [
-            "Recall: share of the class's rows that are predicted as this class. False positives: rows of other "
-            "classes predicted as this class. Precision: share of the rows predicted as this class that are of it; "
-            "– if there are none. F1: the harmonic mean of precision and recall; – for a class without rows."
-        ],
-        f"lowest recall (95 % interval): {', '.join(intervals)}" if intervals else "",
     )
 
 
@@ -319,9 +301,9 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
 
 def class_advice(report: Report) -> list[str]:
     """Sentences about classes that are never predicted."""
-    counts = class_counts_of(report).values()
-    never = [quote(count.label) for count in counts if count.n and not count.n_predicted]
-    predicted = [quote(count.label) for count in counts if count.n_predicted]
+    rows = class_rows(report)
+    never = [quote(row.label) for row in rows if row.n and row.precision is None]
+    predicted = [quote(row.label) for row in rows if row.precision is not None]
     if len(predicted) == 1 and never:
         return [f"{predicted[0]} is predicted for every row."]
     more = [f"{len(never) - MAX_WORDS} more"] if len(never) > MAX_WORDS else []

@@ -41,6 +41,8 @@ MAX_MEASURED_LENGTH = 128
 """The speed is measured on texts cut to this length: a step takes seconds with long ones."""
 MIN_LENGTH, ENOUGH_EPOCHS = 96, 3.0
 """Long texts are cut, to no fewer tokens than this, until there is time for this many epochs."""
+MANY_CUT = 0.05
+"""The length is only said unasked if at least this share of the texts is longer."""
 MIN_READ = 0.75
 """Minimum share of the tokens that the encoder must have time for."""
 MIN_BYTES = 1.5
@@ -396,4 +398,5 @@ def _recipe(
     if reason:
         yield Note(f"Not the pre-trained encoder: {reason}.", "detail")
     if cut > 0.005:
-        yield f"The Transformer reads {read} ({percentage(cut, 0)} of the texts are longer), the linear model all."
+        longer = f"{read} ({percentage(cut, 0)} of the texts are longer)"
+        yield Note(f"The Transformer reads {longer}, the linear model all.", "detail" if cut < MANY_CUT else "")

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
-from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.batches import TokenisedTexts
 from txcls.data.splits import first_copies
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.predict_logits import predict_logits
+from txcls.evaluation.predict_logits import mean_states, predict_logits
 from txcls.model import TextClassifier
 from txcls.training.from_pretrained import start_from, tokenizer_from
 from txcls.training.loop import fit
@@ -61,7 +61,7 @@ def choose_start(
         return model
 
     say("fitting a logistic regression on the frozen encoder")
-    features, labels = _features(new_model(), texts), np.asarray(rows.labels, dtype=np.int64)
+    features, labels = mean_states(new_model(), texts), np.asarray(rows.labels, dtype=np.int64)
     folds = list(_folds(rows, labels, seed=seed))
     decay, probes, probe_right = _best_probe(features, labels, folds, n_classes)
     right = np.zeros(len(labels), dtype=bool)
@@ -76,18 +76,6 @@ def choose_start(
     n_apart = int((right != probe_right).sum())
     is_better = int(probe_right.sum()) - int(right.sum()) > math.sqrt(n_apart)
     return _probe(features, labels, n_classes, decay), bool(folds) and is_better
-
-
-@torch.inference_mode()
-def _features(model: TextClassifier, texts: TokenisedTexts) -> Features:
-    """The pooled vectors of N texts, (N, D)."""
-    model.eval()
-    features = np.zeros((len(texts), model.config.d_model))
-    for indices in batches_by_length(texts.lengths, batch_size=64):
-        ids = torch.from_numpy(pad_batch(texts, indices)[0])  # B T
-        real = None if model.config.pool_padding else model.real(model.pad(ids))  # B T
-        features[indices] = model.pool(model.read(ids), real).numpy()
-    return features
 
 
 def _folds(rows: LabelledTexts, labels: Rows, *, seed: int) -> Iterator[tuple[Rows, Rows]]:

@@ -39,14 +39,12 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         linear_is_limited: whether the linear model was fitted without characters to save time and memory.
-        saves_linear: whether the linear model is saved too, because the Transformer is not significantly better.
         never_found: classes of whose test rows the model to use recognised none, each with the number of these rows.
     """
 
     checkpoint: Checkpoint
     comparison: Comparison
     linear_is_limited: bool
-    saves_linear: bool
     never_found: Mapping[str, int]
     seconds: float
 
@@ -114,7 +112,7 @@ def run_plan(
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
     seconds = time.monotonic() - plan.started
-    return TrainingResult(checkpoint, comparison, linear.is_limited, saves_linear, never_found, seconds)
+    return TrainingResult(checkpoint, comparison, linear.is_limited, never_found, seconds)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:

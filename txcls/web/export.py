@@ -26,7 +26,7 @@ from txcls.config.places import IMPLEMENTED, SIZES, not_available
 from txcls.data.datasets import Example, dataset_names, examples_for
 from txcls.errors import CheckpointError, TraceError, reason_of
 from txcls.evaluation.evaluate import accepted_out_of_scope
-from txcls.evaluation.linear import advice_on_model
+from txcls.evaluation.linear import recommended_linear
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.heads import HeadMeasurements, head_chips
@@ -247,8 +247,8 @@ def _read(path_or_name: str | Path, *, on_note: Callable[[str], object] = lambda
         weights = (folder / "model.safetensors").read_bytes()
     if classifier.checkpoint.config.imported:
         classifier, weights = _rounded(classifier)
-    for sentence in advice_on_model(classifier.checkpoint):
-        on_note(f"{sentence} A page shows the Transformer.")
+    if recommended := recommended_linear(classifier.checkpoint):
+        on_note(f"A page shows the Transformer; `predict` uses {recommended}.")
     try:
         walk_through(classifier, CHECKED_TEXTS[0])  # which checks that model.py computes what a page computes
     except TraceError as error:

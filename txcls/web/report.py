@@ -9,7 +9,7 @@ from plotly.offline import get_plotlyjs
 
 from txcls.evaluation.report import RELIABILITY_CAPTION, Report, cluster_order, group_accuracies
 from txcls.evaluation.sections import Section, cell_as_text
-from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible, visible_lines
+from txcls.figures import confusion_map, group_bars, reliability_diagram, visible, visible_lines
 from txcls.text.formatting import start_of
 
 MAX_LISTED = 200
@@ -74,9 +74,7 @@ def _section(report: Report, section: Section) -> str:
 def _chart(report: Report, section: Section) -> str:
     """The chart of a section; "" if it has none."""
     figure: go.Figure
-    if section.name == "history":
-        figure = training_curves(report.history)
-    elif section.name == "confusion" and (counts := report.confusion) is not None:
+    if section.name == "confusion" and (counts := report.confusion) is not None:
         order = cluster_order(counts).tolist()
         figure = confusion_map([report.classes[c] for c in order], counts[order][:, order])
         figure.update_layout(dragmode="zoom")

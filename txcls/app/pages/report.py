@@ -25,8 +25,7 @@ from txcls.evaluation.report import (
     RELIABILITY_CAPTION,
     ConfusedPair,
     Report,
-    class_counts_of,
-    classes_by_f1,
+    class_rows,
     cluster_order,
     group_accuracies,
     headline_metrics,
@@ -121,10 +120,9 @@ def _list_sections(
         parts.append(PageSection("confidence", "Confidence", partial(_draw_reliability, report), (lecture.CLASSES,)))
     if groups := _list_groups(report):
         parts.append(PageSection("kinds", "Kinds of texts", partial(_draw_groups, groups), (lecture.WORDS,)))
-    if len(report.history) > 1:
-        parts.append(
-            PageSection("training", "Training", partial(_draw_training_curves, report, regularised), (lecture.CLASSES,))
-        )
+    if len(history := checkpoint.history) > 1:
+        draw = partial(_draw_training_curves, history, regularised)
+        parts.append(PageSection("training", "Training", draw, (lecture.CLASSES,)))
     return parts
 
 
@@ -160,25 +158,25 @@ def _draw_numbers(page: layout.Page, report: Report) -> None:
     )
 
 
-def _draw_training_curves(report: Report, regularised: Mapping[str, float]) -> None:
+def _draw_training_curves(history: Sequence[Mapping[str, Any]], regularised: Mapping[str, float]) -> None:
     """Draw the curves; `regularised` names the methods that act only in training, with their strengths."""
     st.subheader("When was the model best?", anchor=False)
-    best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
+    best = next((row for row in reversed(history) if row.get("best")), history[-1])
     accuracy = best.get("validation_accuracy")
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
     if accuracy is not None and "step" in best:
         only = " and ".join(name for name, strength in regularised.items() if strength)
         only *= best.get("train_loss", 0) > best.get("validation_loss", 0)
         st.markdown(
-            f"After **{best['step']:,} of {report.history[-1]['step']:,} training steps**: its validation accuracy "
+            f"After **{best['step']:,} of {history[-1]['step']:,} training steps**: its validation accuracy "
             f"was then highest, **{percentage(accuracy)}**, and it was saved."
             + f" The training loss is higher because only training uses {only}."
             * bool(only)
         )
     chart(
-        training_curves(report.history).update_xaxes(tickformat=","),
+        training_curves(history).update_xaxes(tickformat=","),
         key="chart_training_report",
-        alt=f"Loss and accuracy at {len(report.history)} validations during training{best_accuracy}",
+        alt=f"Loss and accuracy at {len(history)} validations during training{best_accuracy}",
     )
 
 
@@ -241,18 +239,13 @@ def _draw_pairs(report: Report, worst: Sequence[ConfusedPair]) -> None:
 
 def _draw_per_class(report: Report) -> None:
     st.subheader("Class by class", anchor=False)
-    counts = class_counts_of(report)
     rows, has_dash = [], False
-    for row in classes_by_f1(report.metrics):
-        count = counts.get(row["label"])
-        is_predicted, has_rows = count is None or count.n_predicted > 0, row["support"] > 0
-        has_dash |= not (is_predicted and has_rows)
-        recall = percentage(row["recall"]) if count is None else count.recall_cell
-        cells = ((percentage(row["precision"]), is_predicted), (recall, has_rows), (percentage(row["f1"]), has_rows))
-        rows.append(
-            (_show_name(row["label"]), f"{row['support']:,}", *(cell if is_known else "–" for cell, is_known in cells),
-             "" if count is None else f"{count.false_positives:,}")
-        )  # fmt: skip
+    for row in class_rows(report):
+        has_dash |= None in (row.precision, row.f1)
+        precision, f1 = ("–" if share is None else percentage(share) for share in (row.precision, row.f1))
+        false_positives = "" if row.false_positives is None else f"{row.false_positives:,}"
+        recall = row.recall_cell if row.n else "–"
+        rows.append((_show_name(row.label), f"{row.n:,}", precision, recall, f1, false_positives))
     _draw_table(("class", "rows", "precision", "recall (95 % CI)", "F1", "false positives"), rows)
     st.caption("Lowest F1 first." + " A class that is never predicted, or has no rows, has a dash (–)." * has_dash)
 
