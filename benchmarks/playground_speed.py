@@ -58,9 +58,7 @@ globalThis.textsIn = (seconds, config, V, C, batch, length) => {
   const began = performance.now();
   let steps = 0;
   for (; performance.now() - began < 1000 * seconds; steps++) {
-    const gradients = noGradients(model);
-    run(gradientSteps(model, gradients, texts, labels));
-    optimizer.step(gradients);
+    run(gradientSteps(model, texts, labels, {}, (gradients) => optimizer.step(gradients)));
   }
   return steps * batch;
 };
@@ -75,7 +73,7 @@ WHOLE_OBJECTIVE = {"dropout": 0.1, "tokenDropout": 0.1, "dropped": 2, "smoothing
 IN_A_WORKER = """
 onmessage = ({data: {config, used, batch, length, n, heldOut, steps, seconds, objective}}) => {
   const random = randomNumbers(0), model = newModel(config, used + 4, 5, random);
-  const optimizer = new AdamW(model, {rate: 3e-4}), gradients = noGradients(model);
+  const optimizer = new AdamW(model, {rate: 3e-4});
   const rows = (n) => Array.from({length: n}, () => Array.from({length}, () => 4 + Math.floor(random() * used)));
   const texts = rows(n), others = rows(heldOut), labels = texts.map(() => Math.floor(random() * 5));
   const began = performance.now();
@@ -83,9 +81,8 @@ onmessage = ({data: {config, used, batch, length, n, heldOut, steps, seconds, ob
   const time = () => (performance.now() - began) / 1000;
   for (; step < steps && time() < seconds; step++) {
     const start = (step * batch) % (n - batch + 1), end = start + batch;
-    clearGradients(gradients);
-    run(gradientSteps(model, gradients, texts.slice(start, end), labels.slice(start, end), {...objective, random}));
-    optimizer.step(gradients);
+    run(gradientSteps(model, texts.slice(start, end), labels.slice(start, end), {...objective, random},
+      (gradients) => optimizer.step(gradients)));
     if (heldOut && (step + 1) % Math.floor(n / batch) === 0) run(logitSteps(model, others));
   }
   postMessage({texts: step * batch, seconds: time()});

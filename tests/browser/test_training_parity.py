@@ -43,19 +43,18 @@ const listed = (gradients) => [...gradients].map(([name, data]) => [name, sent(d
 // Options of gradientSteps, in which the list `draws` stands for the random numbers.
 const objectiveOf = ({draws, ...objective}) => ({...objective, random: () => draws.shift()});
 globalThis.gradientsOf = (given, texts, labels, objective = {}) => {
-  const model = modelOf(given), gradients = noGradients(model);
-  const {loss, right} = run(gradientSteps(model, gradients, texts, labels, objectiveOf(objective)));
-  return {loss, right, gradients: listed(gradients)};
+  let gradients;
+  const use = (found) => { gradients = listed(found); };
+  const {loss, right} = run(gradientSteps(modelOf(given), texts, labels, objectiveOf(objective), use));
+  return {loss, right, gradients};
 };
 globalThis.trainOn = (given, batches, {schedule, used, ...options}) => {
   const base = modelOf(given), {model, idOf} = used ? keepUsedRows(base, used) : {model: base, idOf: null};
   if (schedule) options.scheduleOf = warmupCosine(...schedule);
-  const optimizer = new AdamW(model, options), gradients = noGradients(model);
+  const optimizer = new AdamW(model, options);
   const losses = batches.map(([texts, labels]) => {
-    clearGradients(gradients);
     const read = idOf ? texts.map((ids) => ids.map((id) => idOf[id])) : texts;
-    const {loss} = run(gradientSteps(model, gradients, read, labels));
-    optimizer.step(gradients);
+    const {loss} = run(gradientSteps(model, read, labels, {}, (gradients) => optimizer.step(gradients)));
     return loss / texts.length;
   });
   const {weights} = used ? restoreAllRows(model, used, base) : model;
@@ -76,7 +75,7 @@ globalThis.readAll = (given, texts, off, means) => {
   const pooled = run(featureSteps(model, texts));
   return {logits: [...logits.data], pooled: [...pooled.data], means: run(headMeanSteps(model, texts))};
 };
-Object.assign(globalThis, {hasKernel, modelOf, noGradients, clearGradients, gradientSteps, logitsOf, logitSteps,
+Object.assign(globalThis, {hasKernel, modelOf, listed, gradientSteps, logitsOf, logitSteps,
   keepUsedRows, featureSteps, restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, borrowArena,
   giveBack, idle});
 """
@@ -441,9 +440,9 @@ def test_readers_that_take_turns_do_not_disturb_each_other_and_abandoned_ones_no
         """([given, texts, labels]) => {
           const model = modelOf(given), results = [];
           const make = () => {
-            const gradients = noGradients(model);
-            const training = gradientSteps(model, gradients, texts, labels);
-            return [gradients, training, logitSteps(model, texts), featureSteps(model, texts)];
+            let gradients;
+            const training = gradientSteps(model, texts, labels, {}, (found) => { gradients = listed(found); });
+            return [() => gradients, training, logitSteps(model, texts), featureSteps(model, texts)];
           };
           for (const turns of [false, true]) {
             const [gradients, ...readers] = make(), values = readers.map(() => null);
@@ -456,7 +455,7 @@ def test_readers_that_take_turns_do_not_disturb_each_other_and_abandoned_ones_no
                 left = left.filter((other) => other !== i);
               }
             }
-            results.push([values, [...gradients].map(([name, data]) => [name, [...data]])]);
+            results.push([values, gradients()]);
           }
           return results;
         }""",
@@ -471,12 +470,10 @@ def test_the_kernels_memory_does_not_grow_with_the_number_of_steps(engine: Page)
     sizes = engine.evaluate(
         """([config, texts]) => {
           const sizes = [], model = newModel(config, 40, 5, randomNumbers(0)), labels = texts.map((_, b) => b % 5);
-          const gradients = noGradients(model), optimizer = new AdamW(model, {rate: 1e-3});
+          const optimizer = new AdamW(model, {rate: 1e-3});
           for (let step = 0; step < 12; step++) {
-            clearGradients(gradients);
             const objective = {dropout: 0.1, random: randomNumbers(step)};
-            run(gradientSteps(model, gradients, texts, labels, objective));
-            optimizer.step(gradients);
+            run(gradientSteps(model, texts, labels, objective, (gradients) => optimizer.step(gradients)));
             logitsOf(model, texts);
             sizes.push(idle.reduce((sum, {kernel}) => sum + kernel.memory.buffer.byteLength, 0));
           }

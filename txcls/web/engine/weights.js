@@ -14,22 +14,23 @@ export function readWeights(file, start = 0) {
     const {dtype, shape, data_offsets: [begin, end]} = entry;
     const read = READERS[dtype];
     if (!read) throw new Error(`${name} is stored as ${dtype}; this page reads ${Object.keys(READERS).join(", ")}`);
-    weights.set(name, {data: read(file.slice(numbers + begin, numbers + end)), shape, constant: true});
+    weights.set(name, {data: read(new DataView(file, numbers + begin, end - begin)), shape, constant: true});
   }
   return weights;
 }
 
-/** @type {Record<string, (bytes: ArrayBuffer) => Float32Array>} */
+/** @type {Record<string, (bytes: DataView) => Float32Array>} */
 const READERS = {
-  F64: (bytes) => Float32Array.from(new Float64Array(bytes)),
-  F32: (bytes) => new Float32Array(bytes),
-  BF16: (bytes) => new Float32Array(Uint32Array.from(new Uint16Array(bytes), (half) => half << 16).buffer),
+  F64: (bytes) => Float32Array.from(new Float64Array(copyOf(bytes))),
+  F32: (bytes) => new Float32Array(copyOf(bytes)),
+  BF16: (bytes) => new Float32Array(Uint32Array.from(new Uint16Array(copyOf(bytes)), (half) => half << 16).buffer),
   F16: (bytes) => {
-    const halves = new Uint16Array(bytes), out = new Float32Array(halves.length), table = halfTable();
-    for (let i = 0; i < halves.length; i++) out[i] = table[halves[i]];
+    const out = new Float32Array(bytes.byteLength / 2), table = halfTable();
+    for (let i = 0; i < out.length; i++) out[i] = table[bytes.getUint16(2 * i, true)];
     return out;
   },
 };
+const copyOf = ({buffer, byteOffset, byteLength}) => buffer.slice(byteOffset, byteOffset + byteLength);
 
 /** @type {Float32Array | null} */
 let halves = null;

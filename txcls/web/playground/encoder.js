@@ -12,10 +12,10 @@ import {newPauses} from "./table/wording.js";
 
 const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
 
-/** The encoder as it is kept in memory, with its weights in 16 bits. @type {Promise<{name: string, config: any, tokenizer: any, file: ArrayBuffer, start: number}> | null} */
+/** The encoder with its weights in 16 bits; kept if it was fetched, read again if it is in this page. @type {Promise<{name: string, config: any, tokenizer: any, file: ArrayBuffer, start: number}> | null} */
 let encoderLoading = null;
 
-/** The encoder, which is fetched once; its weights are new ones in each call. @param {any} page the page's data
+/** The encoder, which is fetched once; its weights are new ones each time they are read. @param {any} page the page's data
  * @param {(share: number) => void} onProgress
  * @returns {Promise<Encoder>} @throws {Error} with a sentence, if it cannot be had; calling this again tries again */
 export async function loadEncoder(page, onProgress = () => {}) {
@@ -24,6 +24,11 @@ export async function loadEncoder(page, onProgress = () => {}) {
     throw error;
   });
   const {name, config, tokenizer, file, start} = await encoderLoading;
+  if (page.encoder.embedded) encoderLoading = null;
+  return {name, config, tokenizer, get weights() { return weightsOf(file, start, config); }}; // made when the texts are encoded: both take memory
+}
+
+function weightsOf(file, start, config) {
   const stored = [...readWeights(file, start)].filter(([weight]) => /^(embeddings|layers|norm)\./.test(weight));
   const weights = new Map(stored.map(([weight, {data, shape}]) => [weight, {data, shape}])); // not constant: they are trained
   if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
@@ -31,7 +36,7 @@ export async function loadEncoder(page, onProgress = () => {}) {
     const {data, shape: [, D]} = weights.get("embeddings.positional");
     weights.set("embeddings.positional", {data: data.slice(0, config.max_length * D), shape: [config.max_length, D]});
   }
-  return {name, config, tokenizer, weights};
+  return weights;
 }
 
 /** @param {{embedded?: boolean, address?: string, bytes: number} | null} source */

@@ -39,7 +39,7 @@ export class Session {
         texts: isLast && rows.some(({part}) => part >= 0) ? rows.map(({text}) => text) : null,
         task: {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
-          parts: rows.map(({part}) => part), given: copy, isPretrained, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
+          parts: rows.map(({part}) => part), given: copy, isPretrained, isSaved: n === 0, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
         },
       }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice; the encoder's are not used again
       return worker;

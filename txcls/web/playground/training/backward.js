@@ -18,15 +18,15 @@ import {roundedUp, softmaxRows} from "../../engine/tensor.js";
 /** @typedef {import("../../engine/model.js").Model} Model */
 /** @typedef {import("../../engine/arena.js").Arena} Arena */
 /** @typedef {import("../../engine/arena.js").Matrix} Matrix */
-/** @typedef {Map<string, Float32Array>} Gradients of the weights, keyed by name */
+/** @typedef {Map<string, Float32Array>} Gradients of the weights, keyed by name: mostly views of an arena */
 /** A linear map in the arena, (K, M): its weights as the kernel reads them forward and backward, and the gradients.
  * @typedef {{M: number, K: number, forward: number, backward: number, bias: number, dweight: number, dbias: number}} LinearMap */
 /** @typedef {{weight: number, bias: number, dweight: number, dbias: number}} Norm */
 /** The texts that are read at once.
  * @typedef {{arena: Arena, model: Model, maps: Map<string, LinearMap>, norms: Map<string, Norm>, ids: number[], starts: number[],
- *   gradients: Gradients | null, dropout: number, random: () => number, observe: ((name: string, z: Matrix) => void) | null}} Batch
- *   starts: B + 1 row indices; text b occupies the rows from starts[b] up to starts[b + 1]; gradients: null if there is no
- *   backward pass; observe: sees, and may change, the output of each layer's heads. */
+ *   gradientOf: ((name: string) => Float32Array) | null, dropout: number, random: () => number, observe: ((name: string, z: Matrix) => void) | null}} Batch
+ *   starts: B + 1 row indices; text b occupies the rows from starts[b] up to starts[b + 1]; gradientOf: of a weight outside of linear
+ *   maps and norms, null if there is no backward pass; observe: sees, and may change, the output of each layer's heads. */
 /** @typedef {[Matrix, (gradient: Matrix) => Matrix]} Part */
 /** How to train on a batch, as in txcls/training/objectives.py.
  * @typedef {{n?: number, tokenDropout?: number, dropped?: number, dropout?: number, random?: () => number, smoothing?: number}} Objective
@@ -36,29 +36,19 @@ import {roundedUp, softmaxRows} from "../../engine/tensor.js";
 /** Maximum number of tokens that are read at once: the backward pass keeps 45 kB of each. */
 const MAX_BATCH_TOKENS = 256;
 
-/** Zero gradients for all trained weights. @param {Model} model @returns {Gradients} */
-export function noGradients({weights, config}) {
-  const trained = [...weights].filter(([name]) => config.positions === "learned" || name !== "embeddings.positional");
-  return new Map(trained.map(([name, {data}]) => [name, new Float32Array(data.length)]));
-}
-
-/** Set gradients to zero. @param {Gradients} gradients */
-export function clearGradients(gradients) {
-  for (const gradient of gradients.values()) gradient.fill(0);
-}
-
-/** Add the gradients of the texts' summed loss divided by `n`. Nothing else may change the gradients in the meantime.
- * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
- * @param {Objective} objective
+/** Compute the gradients of the texts' summed loss divided by `n`.
+ * @param {Model} model @param {number[][]} texts ids @param {number[]} labels @param {Objective} objective
+ * @param {(gradients: Gradients) => void} use is given the gradients, which are valid until it returns
  * @returns {Generator<void, {loss: number, right: number}>} the summed loss, and the number of texts classified correctly */
-export function* gradientSteps(model, gradients, texts, labels, objective = {}) {
+export function* gradientSteps(model, texts, labels, objective, use) {
   const {n = texts.length, tokenDropout = 0, dropped = 1, dropout = 0, random = Math.random} = objective;
   check(model, texts);
-  const arena = borrowArena(), weights = yield* place(arena, model, gradients), mark = arena.top;
+  const arena = borrowArena(), weights = yield* place(arena, model, true), mark = arena.top;
+  const gradientOf = (name) => arena.view(weights.others.get(name), model.weights.get(name).data.length);
   let loss = 0, right = 0;
   for (const group of groups(texts)) {
     const read = group.map((b) => withoutSome(texts[b], tokenDropout, dropped, random));
-    const batch = {...batchOf(arena, model, weights, read), gradients, dropout, random};
+    const batch = {...batchOf(arena, model, weights, read), gradientOf, dropout, random};
     const [logits, backSteps] = yield* classifierSteps(batch); // B C
     const result = lossOf(arena, logits, group.map((b) => labels[b]), {...objective, n}, model);
     loss += result.loss;
@@ -66,7 +56,7 @@ export function* gradientSteps(model, gradients, texts, labels, objective = {}) 
     yield* backSteps(result.gradient);
     arena.top = mark;
   }
-  collect(arena, model, weights, gradients);
+  use(gradientsIn(arena, model, weights));
   giveBack(arena);
   return {loss, right};
 }
@@ -150,7 +140,7 @@ export function* headMeanSteps(model, texts) {
 function* readSteps(model, texts, columns, read) {
   check(model, texts);
   const out = new Float32Array(texts.length * columns), arena = borrowArena();
-  const weights = yield* place(arena, model, null), mark = arena.top;
+  const weights = yield* place(arena, model, false), mark = arena.top;
   for (const group of groups(texts)) {
     const {at, width} = yield* read(batchOf(arena, model, weights, group.map((b) => texts[b])));
     group.forEach((b, i) => out.set(arena.view(at + 4 * i * width, columns), b * columns));
@@ -194,7 +184,7 @@ function withoutSome(ids, probability, dropped, random) {
 function batchOf(arena, model, {maps, norms}, texts) {
   const starts = [0];
   for (const ids of texts) starts.push(starts[starts.length - 1] + ids.length);
-  return {arena, model, maps, norms, ids: texts.flat(), starts, gradients: null, dropout: 0, random: Math.random, observe: null};
+  return {arena, model, maps, norms, ids: texts.flat(), starts, gradientOf: null, dropout: 0, random: Math.random, observe: null};
 }
 
 /** The linear maps of a model. Queries, keys and values are computed by a single map. `outputs` and `inputs` are the numbers of
@@ -216,18 +206,19 @@ function normsOf({n_layers, norm}) {
   return norm === "pre" ? [...names, "norm"] : names;
 }
 
-/** Write the weights to an arena, and their gradients, to which the backward pass adds.
- * @param {Arena} arena @param {Model} model @param {Gradients | null} gradients null if there is no backward pass
- * @returns {Generator<void, {maps: Map<string, LinearMap>, norms: Map<string, Norm>}>} */
-function* place(arena, {config, weights}, gradients) {
+/** Write the weights to an arena, with zeros for their gradients, to which the backward pass adds.
+ * @param {Arena} arena @param {Model} model @param {boolean} isTraining whether there is a backward pass
+ * @returns {Generator<void, {maps: Map<string, LinearMap>, norms: Map<string, Norm>, others: Map<string, number>}>} others: addresses
+ *   of the other gradients */
+function* place(arena, {config, weights}, isTraining) {
   const maps = new Map(), norms = new Map(), {kernel} = arena;
   for (const {name, sources, outputs, inputs} of mapsOf(config)) {
     const [rows, columns] = weights.get(`${sources[0]}.weight`).shape;
     const K = paddedSize(columns, inputs), part = paddedSize(rows, outputs), M = sources.length * part;
     const map = {M, K, forward: arena.take(M * K), backward: 0, bias: arena.takeZeros(M), dweight: 0, dbias: 0};
-    if (gradients) {
+    if (isTraining) {
       map.backward = arena.take(M * K);
-      map.dweight = arena.take(M * K);
+      map.dweight = arena.takeZeros(M * K);
       map.dbias = arena.takeZeros(M);
     }
     maps.set(name, map);
@@ -236,12 +227,9 @@ function* place(arena, {config, weights}, gradients) {
       const weight = `${source}.weight`, bias = `${source}.bias`;
       placeNumbers(arena, plain + 4 * i * part * K, weights.get(weight).data, rows, columns, outputs, inputs);
       if (weights.has(bias)) placeNumbers(arena, map.bias + 4 * i * part, weights.get(bias).data, 1, rows, 1, outputs);
-      if (!gradients) return;
-      placeNumbers(arena, map.dweight + 4 * i * part * K, gradients.get(weight), rows, columns, outputs, inputs);
-      if (weights.has(bias)) placeNumbers(arena, map.dbias + 4 * i * part, gradients.get(bias), 1, rows, 1, outputs);
     });
     kernel.interleaveTransposed(plain, map.forward, M, K, 4 * K);
-    if (gradients) kernel.interleave(plain, map.backward, M, K, 4 * K);
+    if (isTraining) kernel.interleave(plain, map.backward, M, K, 4 * K);
     arena.top = mark;
     if (name.endsWith("contract")) yield;
   }
@@ -249,29 +237,26 @@ function* place(arena, {config, weights}, gradients) {
     const size = roundedUp(config.d_model, 8);
     const [weight, bias, dweight, dbias] = Array.from({length: 4}, () => arena.takeZeros(size));
     norms.set(name, {weight, bias, dweight, dbias});
-    const places = [[weight, weights.get(`${name}.weight`).data], [bias, weights.get(`${name}.bias`).data],
-      [dweight, gradients?.get(`${name}.weight`)], [dbias, gradients?.get(`${name}.bias`)]];
-    for (const [at, data] of places) if (data) placeNumbers(arena, at, data, 1, config.d_model, 1, 1);
+    for (const [at, data] of [[weight, weights.get(`${name}.weight`).data], [bias, weights.get(`${name}.bias`).data]]) placeNumbers(arena, at, data, 1, config.d_model, 1, 1);
   }
-  return {maps, norms};
+  const others = ["embeddings.token.weight", "pool.score.weight", ...(config.positions === "learned" ? ["embeddings.positional"] : [])].filter((name) => weights.has(name));
+  return {maps, norms, others: new Map(isTraining ? others.map((name) => [name, arena.takeZeros(weights.get(name).data.length)]) : [])};
 }
 
-/** Copy the gradients from an arena.
- * @param {Arena} arena @param {Model} model @param {{maps: Map<string, LinearMap>, norms: Map<string, Norm>}} placed
- * @param {Gradients} gradients */
-function collect(arena, {config, weights}, {maps, norms}, gradients) {
+/** The gradients in an arena, in the order of the weights.
+ * @param {Arena} arena @param {Model} model @param {{maps: Map<string, LinearMap>, norms: Map<string, Norm>, others: Map<string, number>}} placed
+ * @returns {Gradients} */
+function gradientsIn(arena, {config: {d_model: D, ...config}, weights}, {maps, norms, others}) {
+  const found = new Map([...others].map(([name, at]) => [name, arena.view(at, weights.get(name).data.length)]));
   for (const {name, sources, outputs, inputs} of mapsOf(config)) {
     const [rows, columns] = weights.get(`${sources[0]}.weight`).shape, {M, K, dweight, dbias} = maps.get(name), part = M / sources.length;
     sources.forEach((source, i) => {
-      takeNumbers(arena, dweight + 4 * i * part * K, gradients.get(`${source}.weight`), rows, columns, outputs, inputs);
-      const bias = gradients.get(`${source}.bias`);
-      if (bias) takeNumbers(arena, dbias + 4 * i * part, bias, 1, rows, 1, outputs);
+      found.set(`${source}.weight`, takeNumbers(arena, dweight + 4 * i * part * K, rows, columns, outputs, inputs));
+      found.set(`${source}.bias`, takeNumbers(arena, dbias + 4 * i * part, 1, rows, 1, outputs));
     });
   }
-  for (const [name, {dweight, dbias}] of norms) {
-    takeNumbers(arena, dweight, gradients.get(`${name}.weight`), 1, config.d_model, 1, 1);
-    takeNumbers(arena, dbias, gradients.get(`${name}.bias`), 1, config.d_model, 1, 1);
-  }
+  for (const [name, {dweight, dbias}] of norms) found.set(`${name}.weight`, arena.view(dweight, D)).set(`${name}.bias`, arena.view(dbias, D));
+  return new Map([...weights.keys()].filter((name) => found.has(name)).map((name) => [name, found.get(name)]));
 }
 
 /** The size of `size` numbers in equal parts, each rounded up to a multiple of 8. */
@@ -295,8 +280,12 @@ function placeNumbers(arena, at, data, M, K, outputs, inputs) {
   eachRun(M, K, outputs, inputs, (from, to, length) => arena.numbers.set(data.subarray(from, from + length), (at >> 2) + to));
 }
 
-function takeNumbers(arena, at, data, M, K, outputs, inputs) {
+/** Numbers without padding: a view, or a copy if there was padding. */
+function takeNumbers(arena, at, M, K, outputs, inputs) {
+  if (paddedSize(K, inputs) === K && paddedSize(M, outputs) === M) return arena.view(at, M * K);
+  const data = new Float32Array(M * K);
   eachRun(M, K, outputs, inputs, (to, from, length) => data.set(arena.view(at + 4 * from, length), to));
+  return data;
 }
 
 /** Class logits (B, C), and the steps of the backward pass, which takes their gradient. @param {Batch} batch
@@ -318,14 +307,14 @@ function* classifierSteps(batch) {
 /** The final states of all tokens (N, D), and the steps of the backward pass, which takes their gradient. @param {Batch} batch
  * @returns {Generator<void, [Matrix, (gradient: Matrix) => Generator<void, void>]>} */
 function* encoderSteps(batch) {
-  const {arena, ids, gradients, model: {config}} = batch, N = ids.length, mark = arena.top;
+  const {arena, ids, gradientOf, model: {config}} = batch, N = ids.length, mark = arena.top;
   /** @type {((gradient: Matrix) => Matrix)[]} */
   const backs = [];
   let [x, backEmbeddings] = embeddingsPart(batch);
   for (const part of operationsOf(batch)) {
     yield;
     const [out, back] = part(x);
-    if (gradients) {
+    if (gradientOf) {
       backs.push(back);
       x = out;
     } else {
@@ -359,7 +348,7 @@ function operationsOf(batch) {
 
 /** Token vectors plus position vectors (N, D). @param {Batch} batch @returns {[Matrix, (gradient: Matrix) => void]} */
 function embeddingsPart(batch) {
-  const {arena, ids, starts, gradients, model: {config, weights}} = batch;
+  const {arena, ids, starts, gradientOf, model: {config, weights}} = batch;
   const D = config.d_model, scale = config.scale_embeddings ? Math.sqrt(D) : 1;
   const token = weights.get("embeddings.token.weight").data;
   const positional = config.positions === "none" ? null : weights.get("embeddings.positional").data;
@@ -374,7 +363,7 @@ function embeddingsPart(batch) {
   drop(x, ids.length);
   return [x, (gradient) => {
     drop(gradient, ids.length);
-    const dtoken = gradients.get("embeddings.token.weight"), dpositional = gradients.get("embeddings.positional");
+    const dtoken = gradientOf("embeddings.token.weight"), dpositional = config.positions === "learned" ? gradientOf("embeddings.positional") : null;
     ids.forEach((id, n) => {
       const row = arena.view(gradient.at + 4 * n * gradient.width, D), first = id * D, position = positions[n] * D;
       for (let d = 0; d < D; d++) dtoken[first + d] += row[d] * scale;
@@ -423,11 +412,11 @@ function copied({arena, ids: {length: N}}, {at, width}) {
 
 /** Multi-head self-attention within each text. @param {Batch} batch @param {string} name @param {Matrix} x @returns {Part} */
 function attentionPart(batch, name, x) {
-  const {arena, gradients, starts, ids: {length: N}} = batch, {kernel, zeros} = arena, {n_heads: H, d_model: D, causal} = batch.model.config;
+  const {arena, gradientOf, starts, ids: {length: N}} = batch, {kernel, zeros} = arena, {n_heads: H, d_model: D, causal} = batch.model.config;
   const E = roundedUp(D / H, 8), A = H * E, scale = 1 / Math.sqrt(D / H), row = 12 * A; // bytes of a token's queries, keys and values
   const longest = roundedUp(Math.max(...starts.slice(1).map((end, b) => end - starts[b])), 8);
   const [qkv, backQkv] = linearPart(batch, name, x, N); // N 3A
-  const z = arena.matrix(N, A), right = arena.take(longest * E), only = gradients ? 0 : arena.take(longest * longest);
+  const z = arena.matrix(N, A), right = arena.take(longest * E), only = gradientOf ? 0 : arena.take(longest * longest);
   const patterns = []; // T T, one for each text and head
   eachHead(batch, (start, T, h) => {
     const size = roundedUp(T, 8), query = qkv.at + start * row + 4 * h * E, key = query + 4 * A, value = key + 4 * A;
@@ -514,7 +503,7 @@ const ACTIVATORS = {
 };
 
 /** Pool the token vectors (N, D) into one vector per text (B, D). @param {Batch} batch @param {Matrix} x @returns {Part} */
-function poolingPart({arena, starts, ids: {length: N}, gradients, model: {config: {pooling, d_model: D}, weights}}, x) {
+function poolingPart({arena, starts, ids: {length: N}, gradientOf, model: {config: {pooling, d_model: D}, weights}}, x) {
   const B = starts.length - 1, pooled = arena.matrix(B, D), {width} = pooled;
   const score = pooling === "attention" ? weights.get("pool.score.weight").data : null; // D
   const tokenRow = (n) => arena.view(x.at + 4 * n * width, D);
@@ -527,7 +516,7 @@ function poolingPart({arena, starts, ids: {length: N}, gradients, model: {config
     return pattern; // T
   });
   return [pooled, (gradient) => {
-    const dx = arena.matrix(N, D), dscore = gradients.get("pool.score.weight");
+    const dx = arena.matrix(N, D), dscore = score && gradientOf("pool.score.weight");
     arena.view(dx.at, N * width).fill(0);
     patterns.forEach((pattern, b) => {
       const dpooled = arena.view(gradient.at + 4 * b * width, D);

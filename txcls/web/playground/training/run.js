@@ -2,7 +2,7 @@
 // all rows, a step of each in turn. Every function that takes time is asynchronous and lets the worker answer messages.
 
 import {sliceAt, zeros} from "../../engine/tensor.js";
-import {clearGradients, featureSteps, gradientSteps, headMeanSteps, logitSteps, noGradients} from "./backward.js";
+import {featureSteps, gradientSteps, headMeanSteps, logitSteps} from "./backward.js";
 import {keepUsedRows, modelForTexts, restoreAllRows} from "./embedding_rows.js";
 import {AdamW, newModel, randomNumbers, warmupCosine} from "./optimizer.js";
 import {chooseProbe} from "./probe.js";
@@ -15,7 +15,7 @@ import {planOf} from "./recipe.js";
  * continues with this model. With `isPlanned`, the run ends by itself, with a learning rate that falls to zero; otherwise it goes
  * on until it is paused; `isWhole`: however long that takes. `isPretrained` says whether `given` are the encoder's weights, without a class head.
  * @typedef {{config: import("../../engine/model.js").ModelConfig, V: number, C: number, ids: number[][], labels: number[], parts: number[],
- *   given: Model | null, isPretrained: boolean, isPlanned: boolean, isWhole?: boolean, steps: number, rate: number, batch: number, seed: number,
+ *   given: Model | null, isPretrained: boolean, isSaved?: boolean, isPlanned: boolean, isWhole?: boolean, steps: number, rate: number, batch: number, seed: number,
  *   dropped: number}} Task */
 /** The accuracy on the rows that are measured: `answers` has the predicted class of each row, -1 if it is not measured, and
  * `probabilities` its probability.
@@ -52,6 +52,7 @@ export class Run {
     const compacted = keepUsedRows(this.base, this.used);
     this.idOf = compacted.idOf;
     this.start = compacted.model;
+    if (!given && task.isSaved === false) this.base = this.start; // without the vectors of other tokens
     this.texts = ids.map((text) => text.map((id) => this.idOf[id]));
     const all = [...ids.keys()], nParts = Math.max(0, ...task.parts.map((part) => part + 1));
     const member = (train, test) => this.member(train, test);
@@ -158,11 +159,8 @@ export class Run {
     if (!member.optimizer) this.beginTraining(member);
     while (member.order.length < Math.min(batch, member.train.length)) member.order.unshift(...shuffled(member.train, this.random));
     const indices = member.order.splice(-batch), settings = task.isPlanned ? plan : {};
-    const gradients = this.gradients ??= noGradients(member.model);
-    clearGradients(gradients);
-    const {loss, right} = await this.drive(gradientSteps(member.model, gradients, indices.map((n) => this.texts[n]),
-      indices.map((n) => task.labels[n]), {...settings, n: indices.length, dropped: task.dropped, random: this.random}));
-    member.optimizer.step(gradients);
+    const {loss, right} = await this.drive(gradientSteps(member.model, indices.map((n) => this.texts[n]), indices.map((n) => task.labels[n]),
+      {...settings, n: indices.length, dropped: task.dropped, random: this.random}, (gradients) => member.optimizer.step(gradients)));
     if (isMain) {
       this.loss += loss;
       this.right += right;
@@ -170,10 +168,10 @@ export class Run {
     }
   }
 
-  /** Give a member its own copy of the weights, and an optimiser. */
+  /** Give a member its own copy of the weights, unless it is the last that starts from them, and an optimiser. */
   beginTraining(member) {
-    const {task, plan} = this;
-    member.model = {config: task.config, weights: new Map([...member.model.weights].map(([name, {data, shape}]) => [name, {data: data.slice(), shape}]))};
+    const {task, plan} = this, isShared = task.isPretrained || member !== this.main;
+    member.model = {config: task.config, weights: new Map([...member.model.weights].map(([name, {data, shape}]) => [name, {data: isShared ? data.slice() : data, shape}]))};
     member.optimizer = task.isPlanned
       ? new AdamW(member.model, {rate: plan.rate, decay: plan.decay, clip: 1, scheduleOf: (step) => warmupCosine(this.total, plan.warmup)(step)}) // the total is known after some steps
       : new AdamW(member.model, {rate: task.rate, clip: 1, scheduleOf: (step) => Math.min(1, (step + 1) / WARMUP_STEPS)});
@@ -226,7 +224,6 @@ export class Run {
    * @param {{mayGoOn: () => boolean, afterStep: () => Promise<void>}} options if it may not go on, the next call continues */
   async choose(options) {
     for (const member of this.members) member.optimizer = null; // its moments are twice the weights, and the check needs as many
-    this.gradients = null;
     this.preferred = this.members.length > 1 ? betterOf(this.probed.answers, this.evaluated.answers, this.task.labels) : await this.check(options);
     if (!this.preferred) return;
     if (this.preferred === "probe") for (const member of this.members) member.model = withHead(this.start, member.probe);
