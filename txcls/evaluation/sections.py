@@ -106,7 +106,7 @@ def _metric_sections(report: Report) -> Iterator[Section]:
         comparison = Comparison.from_dict(report.comparison)
         yield Section(
             "comparison",
-            "Beside a linear model",
+            "Transformer or linear model?",
             ("on the held-out rows", "accuracy", "macro-F1"),
             comparison.table,
             [comparison.verdict, comparison.settings],
