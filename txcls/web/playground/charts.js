@@ -7,8 +7,8 @@ const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 /** Maximum number of points of a line. */
 const MAX_POINTS = 600;
 
-/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`; `start`: what its first
- * point is, if that has to be said. @typedef {{name: string, title: string, isLevel?: boolean, start?: string}} Line */
+/** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`.
+ * @typedef {{name: string, title: string, isLevel?: boolean}} Line */
 
 /** A line chart over training steps; the legend above it has each line's last value. */
 export class Curves {
@@ -71,14 +71,13 @@ export class Curves {
     if (all.some(([step]) => step)) {
       nodes.push(svgElement("text", {x: LEFT, y: height - 5}, "0"), svgElement("text", {x: end, y: height - 5, "text-anchor": "end"}, tr("step {n}", {n: Math.round(last)})));
     }
-    for (const {name, isLevel, start} of [...shown.filter((line) => !line.isLevel), ...shown.filter((line) => line.isLevel)]) { // levels last, in front: their dashes let the other lines show
+    for (const {name, isLevel} of [...shown.filter((line) => !line.isLevel), ...shown.filter((line) => line.isLevel)]) { // levels last, in front: their dashes let the other lines show
       const points = this.points.get(name);
       const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
         : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
       nodes.push(svgElement("path", {class: `line line-${name}`, d: path}));
       const [[step, value]] = points;
-      if (start || (points.length === 1 && !isLevel)) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(step), cy: y(value), r: start ? 5 : 3}));
-      if (start) nodes.push(svgElement("text", {class: "start", x: x(step) + 4, y: y(value) + (value > top / 2 ? 20 : -10)}, start));
+      if (points.length === 1 && !isLevel) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(step), cy: y(value), r: 3}));
     }
     this.svg.replaceChildren(...nodes);
     const front = [...shown].reverse(), last1 = ({name}) => this.exact(this.points.get(name).at(-1)[1]);

@@ -6,7 +6,7 @@
 import {askedLanguage, page} from "./language.js";
 import {button, element} from "../picture/elements.js";
 import {offerLanguages} from "../picture/language.js";
-import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
+import {className, decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
 import {Curves} from "./charts.js";
 import {ClassifyRows} from "./classify_rows.js";
 import {classesOf, prepare} from "./data.js";
@@ -38,6 +38,8 @@ const FOLDS = 5;
 const SLIDE_PACE = "50";
 /** Maximum number of classes of a loaded model that are named. */
 const CLASSES_SHOWN = 8;
+/** Maximum number of characters of the classes that a question names. */
+const MAX_NAMED = 32;
 /** The learning rate with which a loaded model that started from the encoder is trained further: the smallest in the menu. */
 const LOADED_RATE = 0.0003;
 /** Seeds of generated texts start here, so that they differ from those of weights. */
@@ -221,7 +223,7 @@ function beginDrawings(before) {
   const {data, isTrainable, isOwn, loaded} = training, level = (name, title) => ({name, title, isLevel: true});
   const note = !isTrainable ? "" : loaded ? measuredOn(data, loaded) : measuredShort(data);
   if (training.start === "encoder") {
-    const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder, start: tr("start: frozen, classes fitted")}];
+    const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder}];
     accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
       {note, before: before?.accuracy});
     lossCurves.start(lines.map(({name, title}) => ({name, title})), {before: before?.loss});
@@ -296,7 +298,7 @@ function receiveReport(report) {
   training.hadBaseline = baseline;
   if (isNew) drawResults();
   if (isDone) {
-    if (twin && !unrevealed.size) accuracyCurves.note.textContent = `${measuredShort(data)}${tr(".")} ${tuningNote(report, data)}`;
+    if (twin && !unrevealed.size) accuracyCurves.note.replaceChildren(`${measuredShort(data)}${tr(".")} `, element("span", {text: tuningNote(report, data)}));
     showPlaying(); // the results are shown now
     reading.measure();
   }
@@ -458,7 +460,7 @@ function describeTask() {
   byId("own").hidden = !isOwn || !ownTable.table;
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
   const n = data?.rows.length ?? 0, texts = n ? tr("{n} texts to train on, {held} held out.", {n: n - nMeasured, held: nMeasured}) : "";
-  const [question, about, counts] = isOwn && n ? [rowsSentence(n), data.nParts > 1 ? tr("Five-fold cross-validation.") : texts, ""] : [task.question, task.about, texts];
+  const [question, about, counts] = isOwn && n ? [classQuestion(data.classes), rowsSentence(n), data.nParts > 1 ? tr("Five-fold cross-validation.") : texts] : [task.question, task.about, texts];
   byId("about").replaceChildren(element("b", {text: question}), " ", element("span", {text: about}), " ", element("small", {text: counts}));
   describeExperiment();
   setText("lead", loaded ? "" : start === "encoder" ? TWO_MODELS : page.encoder ? tr("Train a Transformer here; on your own table, train two: pre-trained and from random weights.")
@@ -474,6 +476,12 @@ function describeTask() {
   ]));
   setText("start-note", loaded || page.encoder ? "" : WITHOUT_ENCODER);
   writeAddress();
+}
+
+/** The question that a table asks; its classes are named if they are short. @param {string[]} classes */
+function classQuestion(classes) {
+  const names = classes.map((name) => className(name, 20)).join(", ");
+  return names.length > MAX_NAMED ? tr("Which of {n} classes?", {n: classes.length}) : tr("Which class: {names}?", {names});
 }
 
 /** How many rows of the visitor's table have a label. @param {number} n */

@@ -26,9 +26,8 @@ export function progressSentence(report, {loaded, data, wasHidden = false}, isHi
   if (main.steps === 0 && !main.seconds) return tr("not trained yet");
   if (loaded && main.seconds === 0) return loadedSentence(main.steps);
   if (runs.every(({stage}) => stage === "done")) {
-    if (isCut(report)) return cutSentence(report);
     const values = {n: runs.reduce((sum, {steps: n}) => sum + n, 0), time: timeText(Math.max(...runs.map(({seconds}) => seconds)))};
-    return [twin && !isHidden ? "" : tr("done: {n} steps in {time}", values), isHidden ? "" : gainOf(report, data)].filter(Boolean).join(" · ");
+    return [isHidden ? "" : gainOf(report, data), isCut(report) ? cutSentence(report) : twin && !isHidden ? "" : tr("done: {n} steps in {time}", values)].filter(Boolean).join(" ");
   }
   if (main.stage === "checking") return [tr("choosing between the frozen and the fine-tuned encoder on a fifth of the training rows"), ...left].join(" · ");
   const [{steps, total}] = runs.filter(({stage}) => stage !== "done").sort((a, b) => b.total - a.total); // the end of the charts' axis

@@ -225,14 +225,14 @@ export function gainOf(report, data) {
   return used ? gainSentence(candidates, used, labels) : "";
 }
 
-/** The accuracies to compare, such as "Pre-trained 83 %, from random weights 30 %, linear model 32 %", and the intervals of their differences.
+/** The accuracies to compare, such as "Pre-trained, frozen 83 % · from random weights 30 % · linear model 32 %", and the intervals of their differences.
  * @param {any} report @param {import("./data.js").Data} data @param {Set<string>} hidden names of lines that are not shown yet
  * @returns {[text: string, intervals: string]} */
 export function accuracySentence(report, data, hidden) {
   const {candidates, used, labels} = findUsed(report, data, hidden);
   if (report.runs.length === 1) return [used ? tr("Accuracy: {accuracy}", {accuracy: accuracyText(used.answers, labels)}) : "", ""];
   const shown = new Set([used, ...candidates.filter(({name}) => ["random", "baseline"].includes(name))]);
-  const text = [...shown].filter(Boolean).map(({name, title, answers}) => `${["encoder", "probe"].includes(name) ? tr("pre-trained") : title} ${accuracyText(answers, labels)}`).join(", ");
+  const text = [...shown].filter(Boolean).map(({title, answers}) => `${title} ${accuracyText(answers, labels)}`).join(" · ");
   return [text && capitalised(text), used ? intervalsOf(candidates, used, labels) : ""];
 }
 
