@@ -214,7 +214,7 @@ def head_effects_map(
     bound = next((bound for bound in EFFECT_BOUNDS if largest <= bound), 100)
     centres = [*range(n_heads), n_heads + FEED_FORWARD_GAP]
     figure = new_figure(
-        height=int(100 + np.clip(330 / n_layers, 34, 50) * n_layers),
+        height=int(120 + np.clip(330 / n_layers, 34, 50) * n_layers),
         x=_cell_axis(
             [*(_number("head", n_heads) if n_heads <= MAX_WIDE else _numbers(n_heads)), "feed-<br>forward"],
             centres,
