@@ -206,6 +206,36 @@ def test_no_row_counts_as_held_out_from_a_model_trained_again_on_all(
         assert re.search(r"linear model: the 2\d rows of a.csv that were held out", output)
 
 
+@pytest.mark.parametrize("arguments", [[], ["--merge-labels"]])
+def test_a_messy_table_takes_at_most_150_words(run, tmp_path: Path, arguments: list[str]) -> None:  # noqa: F811
+    spellings = {"up": ["Up", "up", "UP", "u-p"], "down": ["Down", "down", "DOWN", "dwon"]}
+    rows = [
+        [
+            n,
+            f"{text} of the whole day",
+            f"a summary of day {n} of many",
+            spellings[label][n % 9 // 2 % 4],
+            ("app", "web")[n // 2 % 2],
+        ]
+        for n, (text, label) in enumerate(MESSAGES * 2)
+    ]
+    rows += [[900 + n, "some more words for it", "a summary", ("n/a", "tbd", "")[n % 3], ""] for n in range(12)]
+    rows += [[990, "", "no text", "Up", ""], [991, "good and good message number 1", "same", "Down", "web"], [], []]
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Day by day"
+    for row in [["Days of the year, exported"], [], ["id", "Headline", "Teaser", "Desk", "Origin"], *rows]:
+        sheet.append(row)
+    for name, state in (("Read me", "visible"), ("old", "hidden")):
+        book.create_sheet(name).append(["notes", "of", "the", "export"])
+        book[name].sheet_state = state
+    book.save(tmp_path / "days.xlsx")
+    output = output_of(run("train", "days.xlsx", "--minutes", "0.1", "--out", "a", *arguments))
+    assert len(output.split()) <= 150, output
+    for part in ("recognised by its contents", "Sheet 'Day by day' of 3.", "Rows left out: ", "test rows, %"):
+        assert part in output, part
+
+
 def test_an_error_is_followed_by_the_command_that_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["txcls", "train", "my file.csv", "--minutes=3", "--seed", "1"])
     assert command(minutes=4, seed=None) == "python -m txcls train 'my file.csv' --minutes 4"
