@@ -24,7 +24,7 @@ SMALLEST = {
     "start_and_memory": "--rounds 1",
     "training_speed": "--rounds 1 --steps 1 --texts 20",
     "unusual_texts": "who_won --rows 20",
-    "visitors": "--visitors 2 --leavers 2 --minutes 0.1",
+    "visitors": "--visitors 2",
 }
 """Arguments for each benchmark; FOLDER contains a table and a tiny encoder. Exit code 1 means that a goal is missed."""
 BROWSER = {"app_speed", "class_answers", "page_speed", "playground_accuracy", "playground_speed", "playground_table"}

@@ -2,19 +2,17 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-import torch
 
 from tests.conftest import TEXTS
 from txcls import training
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import TrainingError
-from txcls.model import LanguageModel, TextClassifier
+from txcls.model import LanguageModel
 from txcls.text.tokenizer import Tokenizer
-from txcls.training.from_pretrained import check_unread, start_from, tokenizer_from
+from txcls.training.from_pretrained import check_unread
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -70,12 +68,3 @@ def test_the_encoder_has_not_read_the_rows_that_a_classifier_holds_out(
     )
     with refused:
         check_unread(pretrained, dataset, config.with_settings(["data.split_seed=1"]))
-
-
-def test_a_classifier_starts_with_the_encoders_weights() -> None:
-    pretrained, config = load_checkpoint("encoder"), load_preset("ag_news")
-    model = TextClassifier(config.model, vocab_size=tokenizer_from(pretrained, config).vocab_size, n_classes=4)
-    start_from(model, pretrained)
-    for name, weight in pretrained.model.state_dict().items():
-        if name.startswith(("embeddings.", "layers.", "norm.")):
-            assert torch.equal(model.state_dict()[name], weight), name

@@ -98,10 +98,7 @@ DAMAGES = {
     "no tokens": (edit_json("tokenizer.json", lambda t: t.update(tokens=[])), "tokens: expected the list of all"),
     "classes twice": (put("labels.json", b'["a", "b", "a", "c"]'), "occurs twice"),
     "history rows": (put("history.jsonl", b"[1]\n"), "one JSON object per line"),
-    "not a number": (
-        edit_weights(lambda w: w["head.bias"].fill_(torch.nan)),
-        "not finite: head.bias",
-    ),
+    "not a number": (edit_weights(lambda w: w["head.bias"].fill_(torch.nan)), "not finite: head.bias"),
     "beyond float32": (
         edit_weights(lambda w: w.update({"head.bias": w["head.bias"].double().fill_(1e300)})),
         "not finite: head.bias",

@@ -116,10 +116,7 @@ CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a header of a terabyte": (claimed_header(2**40, file=100), "not a complete safetensors file"),
     "a header of 90 MB in a file of a terabyte": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
     "25,000 tensors": (many_tensors, "has more tensors"),
-    "2 million lists": (
-        put("metrics.json", '{"x":[' + ",".join(["[]"] * 1_900_000) + "]}"),
-        "metrics.json: about 3,8",
-    ),
+    "2 million lists": (put("metrics.json", '{"x":[' + ",".join(["[]"] * 1_900_000) + "]}"), "metrics.json: about 3,8"),
     "90,000 classes": (
         put("metrics.json", '{"test":{"per_class":[' + ",".join([CLASS] * 90_000) + "]}}"),
         "test.n: missing",

@@ -47,11 +47,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         metrics(json.dumps({"test": FIGURES}).replace("0.6", "9" * 400, 1)),
         "metrics.json: test.accuracy: input should be a valid number, got a number of 400 digits",
     ),
-    "accuracy above one": (figures(accuracy=93.1), "test.accuracy: input should be less than or equal to 1, got 93.1"),
     "matrix crooked": (figures(confusion=[[1, 2], [3]]), "test: confusion: expected as many columns as rows"),
-    "no attractors": (metrics('{"agreement": {"attractors": []}}'), "agreement.attractors: "),
-    "explanations of text": (metrics('{"explanations": "short"}'), "explanations: expected a JSON object, got 'short'"),
-    "a card of text": (metrics('{"heads": {"card": [{"text": "x", "head": [], "rows": "y"}]}}'), "heads.card.0.rows: "),
     "an unknown number too large": (metrics('{"note": [1e999]}'), "metrics.json: not readable as JSON"),
     "figures of other classes": (
         figures(per_class=[{**row, "label": "other"} for row in FIGURES["per_class"]]),

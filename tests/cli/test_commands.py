@@ -17,7 +17,7 @@ from txcls import cli
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import join_rows
-from txcls.evaluation.linear import fit_linear, save_linear
+from txcls.evaluation.linear import fit_linear
 from txcls.inference.predictor import Predictor
 from txcls.inspection.heads import HeadMeasurements
 
@@ -209,15 +209,6 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert f"| linear model | {100 * is_correct.mean():.1f} % (" in card
     assert "The test rows were read only by `evaluate`" in card
     assert f"{100 * is_correct.mean():.1f}\u00a0%" in run("measure", "tiny", "linear").out
-    none = run("evaluate", "tiny", "--model", "linear")
-    assert none.code == 2 and "no linear model" in none.err
-    save_linear(linear, tmp_path / "tiny" / "linear.skops")
-    [beside] = run("evaluate", "tiny", "--model", "linear", "--json").objects
-    assert beside["accuracy"] == pytest.approx(is_correct.mean(), abs=1e-6)
-    [report] = run("report", "tiny", "--model", "linear", "--doubts", "0", "--json").objects
-    assert report["accuracy"] == pytest.approx(is_correct.mean(), abs=1e-6)
-    [predicted] = run("predict", "tiny", test.texts[0], "--model", "linear", "--json").objects
-    assert predicted["label"] == subjects[linear.predict(test.texts[:1], test.classes)[0]]
     repeated = run("evaluate", "tiny", "--write")
     assert repeated.code == 0, "the metrics on a data set's test rows may be measured again"
 

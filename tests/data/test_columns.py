@@ -92,17 +92,6 @@ def test_columns_without_names_are_those_of_training_only_in_a_table_as_wide() -
     assert columns_as_in_training(["x"], DataConfig(dataset="ag_news")) == (None, None, "")
 
 
-def test_a_headline_that_is_in_the_text_is_not_joined_again() -> None:
-    titles = [f"good stay {n}" for n in range(60)]
-    whole = [f"{title}: {text}" for title, text in zip(titles, TEXTS, strict=True)]
-    for columns, expected in (
-        ({"title": titles, "text": whole, "label": LABELS}, "text"),
-        ({"headline": titles, "details": whole, "label": LABELS}, "details"),
-        ({"headline": titles, "details": whole[:20] + TEXTS[20:], "label": LABELS}, "headline + details"),
-    ):
-        assert guess_of(columns).text_column == guess_text_column(columns, file="t.csv") == expected
-
-
 def test_columns_without_letters_are_no_texts() -> None:
     dates: Columns = {"id": [*range(60)], "comment date": [f"2024-01-02 10:{n:02}" for n in range(60)]}
     with pytest.raises(DataError, match="which column contains the text"):

@@ -51,9 +51,3 @@ def test_splits_are_those_of_the_preset() -> None:
     assert not set(texts) & set(sample.validation.texts)
     assert len(sample.test.texts) > 100 and set(sample.test.labels) == set(sample.classes)
     assert sample.name == "sample" and sample.info.is_shipped
-
-
-def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20)))
-    table = txcls.dataset("table", path=tmp_path / "mine.csv")
-    assert len(table.train.texts) == 17 and set(table.validation.labels) == {"a", "b"}

@@ -204,14 +204,6 @@ def test_a_stopped_run_leaves_the_older_file_and_nothing_else(classifier: Predic
     assert target.read_text() == "an older file" and {path.name for path in tmp_path.iterdir()} == {"in.csv", "out.csv"}
 
 
-def test_a_row_that_cannot_be_read_leaves_no_file(classifier: Predictor, tmp_path: Path) -> None:
-    rows = [{"body": f"text {n}"} for n in range(20)] + [{"body": ["a", "list"]}]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(DataError, match="line 21: column 'body' contains"):
-        predict_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.csv", text_column="body")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
 def test_the_linear_model_beside_a_checkpoint_classifies_instead(classifier: Predictor, tmp_path: Path) -> None:
     rows = [f"{'bank shares' if n % 2 else 'striker goal'} {n}" for n in range(60)]
     names = classifier.classes[2], classifier.classes[0]

@@ -9,12 +9,9 @@ from txcls.figures import (
     compared_bars,
     compared_effects,
     confusion_map,
-    group_bars,
-    head_effects_map,
     probability_bars,
     query_key_bars,
     reliability_diagram,
-    training_curves,
 )
 from txcls.text.formatting import with_sign
 
@@ -82,13 +79,6 @@ def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
     assert changed.layout.height == figure.layout.height, "a page does not jump when probabilities change"
 
 
-def test_group_bars_have_their_numbers_of_rows_and_no_bar_stands_for_a_few_rows() -> None:
-    figure = group_bars(["0 %", "over 20 %"], [0.875, 1.0], [1200, 1], axis_title="share of unknown words")
-    [bars] = figure.data
-    assert [note.text for note in figure.layout.annotations] == ["0 % (n = 1,200)", "over 20 % (n = 1)"]
-    assert list(bars.x) == [0.875, 0.0] and list(bars.text) == ["87.5\u00a0%", "too few"]
-
-
 def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -> None:
     figure = compared_bars(
         ["a", "b", "c<b>", "d"], [0.7, 0.2, 0.1, 0.0], [0.0001, 0.3, 0.6999, 0.0], n_rows=3, names_above=True
@@ -98,13 +88,6 @@ def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -
     assert after.text[0] == "&lt;\u00a00.1\u00a0%" and tuple(figure.layout.xaxis.range) == (0, 1)
     assert isinstance(after.marker.color, str), "the key has the colour of all bars"
     assert [note.text.strip() for note in figure.layout.annotations] == ["a", "b", "c&lt;b&gt;"]
-
-
-def test_training_curves_leave_out_what_a_row_lacks() -> None:
-    assert len(training_curves([]).data) == 4
-    history = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]
-    saved = [trace for trace in training_curves(history).data if trace.name == "saved: step 2"]
-    assert [list(trace.y) for trace in saved] == [[0.9], [None]]
 
 
 def test_the_reliability_diagram_leaves_out_empty_bins_and_dots_of_few_rows() -> None:
@@ -126,9 +109,3 @@ def test_numbers_with_signs_have_a_true_minus_also_under_the_pointer(value: floa
     assert (effects.customdata[0], dimensions.customdata[0]) == (text, with_sign(value, 3))
     for trace in (effects, dimensions):  # plotly's own formats write a hyphen
         assert not re.search(r"%\{[xyz]:[+.]", trace.hovertemplate)
-
-
-@pytest.mark.parametrize("largest, end", [(0.004, 1), (0.051, 6), (-0.25, 30), (-0.97, 100)])
-def test_the_scale_of_effects_of_heads_fits_the_largest_one(largest: float, end: float) -> None:
-    figure = head_effects_map(np.array([[largest, 0.0]]), np.zeros(1), title="points", quantity="p")
-    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-end, end)

@@ -25,10 +25,7 @@ LENGTH = 8
 D, E = 32, 16
 
 
-def planted(
-    reads: Mapping[int, float],
-    idle: Mapping[int, float],
-) -> Predictor:
+def planted(reads: Mapping[int, float], idle: Mapping[int, float]) -> Predictor:
     """Two heads: one that determines the class, and one whose output is multiplied by zero.
 
     Args:

@@ -22,7 +22,6 @@ from txcls.inspection.attribution import (
     delete_until_changed,
     explain,
     gradient_x_input,
-    logits_without,
     measure_deletion,
     measure_explanations,
     share_interval,
@@ -69,8 +68,7 @@ def captum_scores(classifier: Predictor, text: str, target: str, baseline: str):
 
 
 @pytest.mark.parametrize("model", [*MODELS, {"text": {"tokenizer": "bpe", "max_vocabulary": 320}}])
-@pytest.mark.parametrize("target", ["probability", "logit"])
-@pytest.mark.parametrize("baseline", ["blank", "zero"])
+@pytest.mark.parametrize("target, baseline", [("probability", "blank"), ("logit", "zero")])
 def test_gradients_agree_with_captum(
     untrained: Untrained, model: dict[str, object], target: str, baseline: str
 ) -> None:
@@ -113,14 +111,6 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(untrained: Untrained, mo
         np.testing.assert_allclose(by_target[0], expected, atol=1e-6)
         attends_only_to_itself = classifier.checkpoint.config.model.causal  # the class token, which comes first
         assert (np.abs(by_target[1] - by_target[0]).max() < 1e-6) == attends_only_to_itself
-
-
-@pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
-def test_a_text_without_tokens_becomes_one_blank_token(untrained: Untrained, tokenizer: str, blank: int) -> None:
-    classifier = untrained(text={"tokenizer": tokenizer, "max_vocabulary": 320})
-    ids = classifier.tokenizer.encode(TEXTS[0]).ids
-    [without] = logits_without(classifier, ids, [set(range(len(ids)))])
-    assert torch.equal(without, classifier.logits(torch.tensor([[blank]]))[0])
 
 
 def test_in_a_long_text_neighbours_are_left_out_together_and_share_the_fall(untrained: Untrained) -> None:

@@ -6,13 +6,8 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import TEXTS, make_language_model
-from txcls.inference.generation import Sampling, TextModel, generate, next_token_probabilities
-from txcls.inspection.language_model import (
-    fill_blank,
-    measure_surprisal,
-    next_tokens,
-    token_names,
-)
+from txcls.inference.generation import Sampling, TextModel, next_token_probabilities
+from txcls.inspection.language_model import fill_blank, measure_surprisal, next_tokens, token_names
 from txcls.text.vocabulary import MASK, UNK
 
 PAIRS = {"tokenizer": "bpe", "max_vocabulary": 330}
@@ -93,15 +88,6 @@ def test_surprisal_of_long_texts_is_computed_in_parts_with_equal_results(folder:
     assert len(ids) == 200
     expected = F.cross_entropy(logits(model, ids)[:-1].double(), torch.tensor(ids[1:]), reduction="none") / np.log(2)
     np.testing.assert_allclose(measure_surprisal(model, ids).bits[1:], expected, rtol=1e-4)
-
-
-def test_sampling_token_by_token_gives_the_same_tokens_as_sampling_at_once(causal: TextModel) -> None:
-    ids, sampling = causal.encode("the bank"), Sampling(temperature=1.3, seed=4)
-    expected = [step.id for step in generate(causal.model, ids, n=8, sampling=sampling)]
-    drawn: list[int] = []
-    for n in range(8):
-        drawn += [step.id for step in generate(causal.model, [*ids, *drawn], n=1, sampling=sampling, drawn=n)]
-    assert drawn == expected
 
 
 def test_subwords_are_written_with_their_spaces(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.conftest import TEXTS, Untrained, make_checkpoint
+from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.steps import Walk, WalkStep, walk_through
@@ -104,16 +104,6 @@ def test_a_layer_equals_torchs_encoder_layer(classifier: Predictor, layer: int) 
         output, pattern = theirs.self_attn(normed, normed, normed, average_attn_weights=False)
     np.testing.assert_allclose(find(walk, "softmax", layer).values, pattern[0].numpy(), atol=1e-6)
     np.testing.assert_allclose(find(walk, "project", layer).cells(), output[0].numpy(), atol=1e-5)
-
-
-def test_masked_scores_are_minus_infinity_and_the_others_do_not_change(untrained: Untrained) -> None:
-    classifier = untrained(causal=True)
-    walk = walk_through(classifier, TEXTS[0])
-    before, after = find(walk, "scores").cells(1), find(walk, "mask").cells(1)
-    later = np.triu(np.ones_like(after, dtype=bool), 1)
-    assert np.isfinite(before).all() and np.isneginf(after[later]).all()
-    np.testing.assert_array_equal(before[~later], after[~later])
-    assert find(walk, "mask").explain(0, 1, head=1).value == -math.inf
 
 
 def test_softmax_entries_agree_with_torch_for_large_scores() -> None:

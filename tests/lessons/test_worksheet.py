@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from txcls.inference.predictor import Predictor
-from txcls.lessons import find_lesson, lesson_names, worksheet
+from txcls.lessons import find_lesson, worksheet
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.worksheet import picture_of
 
@@ -24,12 +24,6 @@ def test_answers_are_on_a_separate_page_after_all_questions(language: str) -> No
     assert "form-action 'none'" in page
     assert "Hackett" in answers and "hack + ett" in page
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
-
-
-@pytest.mark.parametrize("name", lesson_names())
-def test_every_character_of_a_shipped_worksheet_is_shown(name: str) -> None:
-    page = worksheet.worksheet(find_lesson(name, "de"), load)
-    assert "\N{REPLACEMENT CHARACTER}" not in page
 
 
 @pytest.mark.parametrize("name", ["tokens", "attention", "positions", "explanation", "training", "errors"])

@@ -369,14 +369,3 @@ def test_learning_rate_schedule_ends_at_the_last_step_with_token_batches(min_ste
     assert [row.epoch for row in history] == list(range(1, len(history) + 1))
     assert len(history) == 3 if not min_steps else history[-2].step < min_steps <= history[-1].step
     assert history[-1].learning_rate < 1e-4 < history[-2].learning_rate
-
-
-def test_monitor_last_keeps_the_last_weights() -> None:
-    network, last = model(), {}
-
-    def keep(progress: Progress) -> None:
-        last.update({name: tensor.clone() for name, tensor in network.state_dict().items()})
-
-    result = fit(network, TRAIN, VALIDATION, config(monitor="last", learning_rate=0.3, ema_decay=0.0), on_step=keep)
-    assert result.best == result.history[-1]
-    assert same(state(network), last)

@@ -204,9 +204,7 @@ def test_a_run_ends_with_its_time_on_a_slow_machine(monkeypatch: pytest.MonkeyPa
     assert result.checkpoint.history[-1]["learning_rate"] < 0.05 * plan.config.train.learning_rate, "it came to its end"
 
 
-def test_a_model_that_was_hardly_trained_is_not_the_one_to_use_and_the_linear_one_is_saved(
-    tmp_path: Path,
-) -> None:
+def test_a_model_that_was_hardly_trained_is_not_the_one_to_use_and_the_linear_one_is_saved(tmp_path: Path) -> None:
     stops = iter(range(10))
     plan = short(planned(), epochs=40)
     result = run_plan(plan, out=tmp_path / "mine", should_stop=lambda: next(stops) >= 2)
@@ -241,19 +239,6 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     row = f"| this Transformer | {result.comparison.table[2][1]} |".replace("\u00a0", " ")
     assert row in card and "read once, after training" in card
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
-
-
-def test_a_model_trained_again_on_all_rows_keeps_the_figures_measured_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Comparison, "to_use", "transformer")
-    plan = short(planned())
-    result = run_plan(plan, out=tmp_path / "mine", refit=True)
-    metrics = load_checkpoint(tmp_path / "mine").metrics
-    assert metrics["data"]["train_rows"] == len(plan.splits.training) + len(plan.splits.test)
-    assert metrics["comparison"] == result.comparison.to_dict() and metrics["test"]["n"] == len(plan.splits.test)
-    assert metrics["refit"]["model"] == "transformer" and metrics["refit"]["rows"] == 150
-    assert "The Transformer was then trained again, on all rows" in (tmp_path / "mine" / "README.md").read_text("utf-8")
 
 
 def test_classes_that_the_model_to_use_never_recognises_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,3 @@ def test_rows_have_their_numbers_in_the_file_and_unknown_classes_count_as_errors
     assert len(cells) == len(listed) and all(lines[int(row) - 2] == (text, label) for row, text, label in cells)
     assert percentage(figures["accuracy_with_unknown"]) in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 96 / 144, abs=1e-4)
-    printed = CliRunner().invoke(command_line(), [*arguments, "--verbose"]).stdout
-    assert "Unknown as errors" in printed and re.search(
-        rf"^ *{listed[0]['row']} *{listed[0]['text'].split()[0]} ", printed, re.MULTILINE
-    )

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from tests.app.drawn import chart, figures_of, html_of, open_page, says
-from tests.app.tiny import LEARNED
 from tests.conftest import TEXTS, make_checkpoint, with_token_counts
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
@@ -25,23 +24,15 @@ def test_doubts_stand_at_the_answer(page: str, tmp_path: Path, monkeypatch: pyte
     assert "Only the first 8 tokens were read." in long and "Unusual" not in long
 
 
-@pytest.mark.parametrize(
-    "dataset, question",
-    [("imdb", "Is this review positive or negative?"), ("table", "Which class does this text belong to?")],
-)
-def test_the_question_and_the_first_text_fit_the_data_set(
-    dataset: str, question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, data in (("first", "ag_news"), ("other", dataset)):
+def test_the_first_text_fits_the_data_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, data in (("first", "ag_news"), ("other", "imdb")):
         checkpoint = make_checkpoint(tmp_path / name)
         config = checkpoint.config.model_copy(update={"data": DataConfig(dataset=data)})
         save_checkpoint(replace(checkpoint, config=config))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("classify", checkpoint="other")
-    assert question in html_of(app) and app.text_area[0].value == examples_for(dataset)[0].text
     app = open_page("classify", checkpoint="first")
     app.selectbox(key="checkpoint_box").set_value("other").run()
-    assert app.text_area[0].value == examples_for(dataset)[0].text == app.query_params["text"]
+    assert app.text_area[0].value == examples_for("imdb")[0].text == app.query_params["text"]
     app.text_area[0].set_value("my own words").run()
     app.selectbox(key="checkpoint_box").set_value("first").run()
     assert app.text_area[0].value == "my own words"
@@ -52,19 +43,6 @@ def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -
     bars = chart(app, "chart_bars").figure["data"][0]
     assert [name.strip() for name in bars["customdata"]][2] == "2 others"
     assert len(bars["x"]) == 3 and sum(bars["x"]) == pytest.approx(1.0)
-
-
-def test_two_checkpoints_are_compared_and_both_are_in_the_link() -> None:
-    app = open_page("classify", text="banks signed a deal")
-    app.selectbox(key="versus_box").set_value(LEARNED).run()
-    assert app.query_params["versus"] == LEARNED
-    bars = figures_of(app)
-    assert len([figure for figure in bars if figure["data"][0]["type"] == "bar"]) >= 2
-    html = html_of(app)
-    assert html.count('txcls-answer"') == 2
-    assert [h.value for h in app.subheader][:2] == ["A test · ag news", "A test · learned"]
-    app.selectbox(key="versus_box").set_value(None).run()
-    assert "versus" not in app.query_params and not app.exception
 
 
 def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

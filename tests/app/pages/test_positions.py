@@ -9,11 +9,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, chart, go_to, numbers, open_page
 from tests.app.tiny import fake_metrics
 from tests.conftest import make_checkpoint
-from txcls.app.pages.positions import (
-    MODELS,
-    _separate_punctuation,
-    _suggested_order,
-)
+from txcls.app.pages.positions import MODELS, _separate_punctuation, _suggested_order
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.datasets import REPORTS
 from txcls.inference.predictor import Predictor

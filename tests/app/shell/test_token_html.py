@@ -47,10 +47,7 @@ def test_any_text_can_be_sent_and_holds_no_markup(text: str) -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_names_of_tokens_are_only_text(name: str) -> None:
-    for html in (
-        ids([name], [token(0, 1)]),
-        merges([(name, "1", [name], 0)], current_merge=0),
-    ):
+    for html in (ids([name], [token(0, 1)]), merges([(name, "1", [name], 0)], current_merge=0)):
         html.encode()
         bare = re.sub(r"<(/?(style|div|span|b|i|small|table|thead|tbody|tr|th|td))\b[^<>]*>", "", html)
         assert "<" not in bare
