@@ -77,7 +77,7 @@ def visit_at_human_speed(address: str, seed: int, end: float, log: Log) -> None:
     time.sleep(chance.uniform(0, 10))
     while time.monotonic() < end:
         try:
-            with Visitor(address, patience=120) as visitor:
+            with Visitor(address) as visitor:
                 for _ in range(chance.randint(3, 8)):
                     if time.monotonic() > end:
                         return
@@ -112,7 +112,7 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
     for number in range(n):
         _pause(seconds / n, end)
         try:
-            with Visitor(address, patience=120) as visitor:
+            with Visitor(address) as visitor:
                 visitor.ask(chance.choice(PAGES), text=f"{chance.choice(EXAMPLES).text} Leaver {number}.")
                 time.sleep(chance.uniform(0, 0.5))
         except (OSError, TimeoutError) as error:
@@ -122,7 +122,7 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
 
 def visit_alone(address: str, log: Log) -> None:
     """Open every page with every checkpoint, and type on it, without anybody else."""
-    with Visitor(address, patience=120) as visitor:
+    with Visitor(address) as visitor:
         for page in PAGES:
             for number, checkpoint in enumerate(dict.fromkeys(CHECKPOINTS)):
                 log.note(page, visitor.open(page, checkpoint=checkpoint, text=EXAMPLES[number].text))

@@ -7,6 +7,7 @@ task then costs milliseconds, and a crash, a hang or gigabytes of memory affect 
 import importlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -38,15 +39,8 @@ PROGRESS_PREFIX, PROGRESS_BAR = "reading ", "━"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a task ended.
-
-    Attributes:
-        code: exit status; if negative, the signal that ended it.
-        seconds: CPU time of the task only.
-        mb: peak resident memory.
-        out, err: the first 200,000 bytes of its output.
-        hung: whether it was killed for running too long.
-    """
+    """How a task ended: its exit status or minus the signal, CPU time, peak memory, the first 200,000 bytes of its
+    output, and whether it was killed for running too long."""
 
     code: int
     seconds: float
@@ -75,11 +69,8 @@ class Outcome:
         return problems
 
     def _line_problems(self) -> list[str]:
-        lines = [
-            line
-            for line in self.err.split("\n")
-            if line and PROGRESS_BAR not in line and not line.startswith(PROGRESS_PREFIX)
-        ]
+        is_progress = re.compile(f"{PROGRESS_PREFIX}|.*{PROGRESS_BAR}")
+        lines = [line for line in self.err.split("\n") if line and not is_progress.match(line)]
         if lines[1:] and lines[-1].startswith("→ python -m txcls "):  # the command that follows the error's advice
             lines.pop()
         if len(lines) != 1 or not lines[0].startswith("error: ") or len(lines[0]) < 15:
@@ -87,10 +78,8 @@ class Outcome:
         if len(lines[0]) > LONGEST_LINE:
             return [f"a line of {len(lines[0]):,} characters"]
         # Joiners of Persian words and emoji, and wide spaces, stay in messages (txcls.errors).
-        unprintable = {c for c in lines[0] if not c.isprintable() and unicodedata.category(c) != "Zs"} - {
-            *"\u200c\u200d"
-        }
-        return [f"characters that are not printable: {sorted(unprintable)}"] if unprintable else []
+        odd = {c for c in lines[0] if not c.isprintable() and unicodedata.category(c) != "Zs"} - {*"\u200c\u200d"}
+        return [f"characters that are not printable: {sorted(odd)}"] if odd else []
 
 
 class Judge:

@@ -41,7 +41,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @contextmanager
 def a_class(app: Served) -> Iterator[tuple[Visitor, str, dict[str, str]]]:
     """A lecturer whose class is open and asks for a text; the room's address, and the room's data."""
-    with Visitor(app.address, patience=120) as lecturer:
+    with Visitor(app.address) as lecturer:
         lecturer.open("", text="the bank raised its rates", mode="lecture")
         lecturer.trigger("txcls_classroom", "act", {"do": "open"})
         room = lecturer.data_of("txcls_classroom")["room"]
@@ -67,12 +67,12 @@ def test_hostile_texts_are_shown_to_nobody_but_the_lecturer_and_classified_as_te
             [],
             None,
         ]
-        for odd in [*odd_actions, {"do": "open"}, {}, [], None]:
+        for odd in odd_actions:
             assert not problems_of([lecturer.trigger("txcls_classroom", "act", odd)])
 
 
 def test_nobody_leads_a_room_without_its_key(app: Served) -> None:
-    with a_class(app) as (_, address, room), Visitor(app.address, patience=120) as thief:
+    with a_class(app) as (_, address, room), Visitor(app.address) as thief:
         phone = Phone(address)
         stage = phone.look()["stage"]
         thief.open("", text="the bank", mode="lecture")

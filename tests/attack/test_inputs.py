@@ -22,8 +22,6 @@ from hypothesis import strategies as st
 from tests.app.tiny import PAIRS, PLAIN
 from tests.attack.judge import Judge
 from tests.conftest import CLASSES, FULL_SIZE, TEXTS, make_checkpoint, with_snapshots
-from tests.data.tars import COMPRESS, tar
-from tests.data.test_published import REVIEWS
 from tests.text.strategies import texts
 from txcls.checkpoint.folders import SNAPSHOTS
 
@@ -127,9 +125,9 @@ cells = st.one_of(texts, st.sampled_from(TEXTS), st.sampled_from(["", "=1+1", "@
 rows = st.lists(st.tuples(cells, st.one_of(st.sampled_from(CLASSES), cells)), max_size=8)
 
 
-def csv_of(table: Rows, delimiter: str = ",") -> bytes:
+def csv_of(table: Rows) -> bytes:
     target = io.StringIO()
-    csv.writer(target, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows([("text", "label"), *table])
+    csv.writer(target, quoting=csv.QUOTE_ALL).writerows([("text", "label"), *table])
     return target.getvalue().encode("utf-8", "surrogatepass")
 
 
@@ -150,12 +148,10 @@ def parquet_of(table: Rows) -> bytes:
 
 FORMATS: dict[str, Callable[[Rows], bytes]] = {
     ".csv": csv_of,
-    ".tsv": lambda table: csv_of(table, "\t"),
     ".jsonl": json_lines_of,
     ".json": json_of,
     ".parquet": parquet_of,
     ".csv.gz": lambda table: gzip.compress(csv_of(table), mtime=0),
-    ".jsonl.gz": lambda table: gzip.compress(json_lines_of(table), mtime=0),
 }
 
 
@@ -174,26 +170,6 @@ def test_any_table(scene: Scene, suffix: str, command: str, data: st.DataObject)
     outcome = scene.judge.run("predict", str(scene.folder / PLAIN), "--input", str(path), "--output", str(scored))
     assert not outcome.problems()
     assert scored.is_file() == (outcome.code == 0), "an output beside an error, or none beside success"
-
-
-# Archives
-
-ARCHIVES = {"imdb": ("aclImdb_v1", tar(REVIEWS))}
-
-
-@many
-@given(name=st.sampled_from(sorted(ARCHIVES)), suffix=st.sampled_from(sorted(COMPRESS)), data=st.data())
-def test_any_archive(scene: Scene, name: str, suffix: str, data: st.DataObject) -> None:
-    file, plain = ARCHIVES[name]
-    compress = COMPRESS[suffix]
-    damaged_inside = edits.map(lambda damage: compress(damaged(plain, damage)))
-    damaged_outside = edits.map(lambda damage: damaged(compress(plain), damage))
-    root = scene.folder / "data"
-    shutil.rmtree(root, ignore_errors=True)
-    (root / name).mkdir(parents=True)
-    raw = data.draw(st.one_of(damaged_inside, damaged_outside, st.binary(max_size=2000)))
-    (root / name / f"{file}{suffix}").write_bytes(raw)
-    assert not scene.judge.run("data", "show", name, env={"TXCLS_DATA": str(root)}).problems()
 
 
 # Checkpoints

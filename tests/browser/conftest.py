@@ -21,6 +21,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
 from txcls.web.assemble import script
 from txcls.web.export import export_page
+from txcls.web.playground import export_playground
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
@@ -193,6 +194,18 @@ def single(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathF
     return export_page(folders, tmp_path_factory.mktemp("single") / "page", single_file=True).as_uri()
 
 
+@pytest.fixture(scope="session")
+def who_won(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the page of who_won, a single file on disk."""
+    return export_page(["who_won"], tmp_path_factory.mktemp("who_won") / "page", single_file=True).as_uri()
+
+
+@pytest.fixture(scope="session")
+def playground(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the playground on disk, without the encoder."""
+    return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
+
+
 @contextmanager
 def page_with(
     browser: "Browser", modules: Sequence[str], code: str = "", *, content: str = "", before: str = "null"
@@ -229,15 +242,20 @@ def open_page(browser: "Browser") -> Iterator[Open]:
     assert not watch.problems
 
 
+@contextmanager
+def offline_page(browser: "Browser", **settings: Any) -> "Iterator[Page]":
+    """A page without a network; errors and requests for anything other than a file fail the test."""
+    watch = Watch()
+    with browser.new_context(**settings) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        context.set_offline(True)
+        page = context.new_page()
+        watch.on(page, "")
+        yield page
+    assert not watch.problems
+
+
 @pytest.fixture
 def offline(browser: "Browser") -> "Iterator[Page]":
-    """A page without a network; errors and requests for anything other than a file fail the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE_MS)
-    context.set_offline(True)
-    watch = Watch()
-    page = context.new_page()
-    watch.on(page, "")
-    yield page
-    context.close()
-    assert not watch.problems
+    with offline_page(browser, viewport={"width": 1280, "height": 800}) as page:
+        yield page

@@ -73,26 +73,29 @@ def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool
 def serving(
     log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True, port: int | None = None
 ) -> Iterator[Served]:
-    """Like `serve`, but also yields the process; uses the given port, or a free one."""
+    """Like `serve`, but yields the process too; uses the given port, or a free one."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     command += ["--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}"]
+    with running(command, log, dict(environment or {}), cwd=ROOT) as server:
+        address = f"http://127.0.0.1:{port}/{(environment or {}).get(BASE_PATH, '')}".rstrip("/")
+        if wait:
+            wait_until_healthy(address, server, log)
+        yield Served(address, server.pid)
+
+
+@contextmanager
+def running(
+    command: list[str], log: Path, environment: dict[str, str], **options: Any
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run a process for the duration of the block; its output goes to the end of the file `log`."""
+    settings = {"env": os.environ | environment, "stdin": subprocess.DEVNULL, **options}
     with log.open("ab") as output:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=os.environ | dict(environment or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **settings)
         try:
-            address = f"http://127.0.0.1:{port}/{(environment or {}).get(BASE_PATH, '')}".rstrip("/")
-            if wait:
-                wait_until_healthy(address, server, log)
-            yield Served(address, server.pid)
+            yield process
         finally:
-            end(server)
+            end(process)
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:

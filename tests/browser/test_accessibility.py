@@ -124,7 +124,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(opened: 
     assert len(labels) == opened.locator(".js-plotly-plot").count() and all(labels)
 
 
-@pytest.mark.parametrize("opened", ["", "steps", "heads", "film", "language"], indirect=True)
+@pytest.mark.parametrize("opened", ["", "heads", "film", "language"], indirect=True)
 def test_focus_is_visible_wherever_it_goes(opened: Page) -> None:
     opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # The menu is redrawn when the window grows from phone width, which would lose the focus.

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.phones import Phone, answer_all
@@ -40,10 +40,6 @@ def begin(page: Page, server: Server, language: str, step: int = 1) -> str:
     return f"http://{panel(page, '.link').inner_text()}"
 
 
-def turn(page: Page, key: str = "PageDown") -> None:
-    page.keyboard.press(key)
-
-
 def judge(page: Page) -> None:
     page.evaluate(Axe().axe_script)
     for theme in ("light", "dark"):
@@ -68,7 +64,6 @@ def test_a_lecture_of_two_questions_in_german(browser: Browser, shipped: Server)
         room = begin(lecturer, shipped, "de")
         expect(panel(lecturer, ".warning")).to_have_text(words["local"])  # the tests' address is that of this machine
         expect(panel(lecturer, ".image")).to_have_js_property("naturalWidth", 148)
-        judge(lecturer)
         phone.goto(room)
         expect(phone.locator("html")).to_have_attribute("lang", "de")
         others = [Phone(room) for _ in range(N_PHONES)]
@@ -78,7 +73,7 @@ def test_a_lecture_of_two_questions_in_german(browser: Browser, shipped: Server)
         expect(phone.locator("#ask")).to_have_text(ask)
         expect(phone.locator("#ask")).to_be_focused()
         answer_all(others, ask, [[n % 2] for n in range(N_PHONES)])
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer)).to_have_count(0)
         for name, others_answers in (("Albion", 31), ("Rangers", 31)):
             phone.keyboard.press("Tab")
@@ -89,33 +84,29 @@ def test_a_lecture_of_two_questions_in_german(browser: Browser, shipped: Server)
             expect(label(lecturer)).to_have_text(words["answers"].format(n=others_answers, phones=31))
         judge(phone)
         assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer, ".numbers")).to_have_text(words["answers"].format(n=31, phones=31))
         assert bars(lecturer) == [("Albion", 15), ("Rangers", 16)]
         expect(panel(lecturer, ".answer")).to_have_count(0)
         expect(phone.get_by_role("status")).to_have_text(words["closed"])
         expect(phone.get_by_role("button", name="Albion")).to_be_disabled()
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer, ".answer")).to_have_text(f"{words['model']} Rangers")
         expect(phone.locator("#answer")).to_have_text(f"{words['model']} Rangers")
         judge(lecturer)
         judge(phone)
-        turn(lecturer, "PageUp")
-        turn(lecturer, "PageUp")
-        expect(panel(lecturer)).to_have_count(0)
-        for _ in range(3):
-            turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer)).to_have_count(0)
         expect(lecturer.locator(".st-key-slide_1")).to_be_visible()
 
         # Phones follow to a step without a question, and to one whose page is shown before the bars.
-        turn(lecturer)
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
+        lecturer.keyboard.press("PageDown")
         expect(phone.get_by_role("status")).to_have_text(words["wait"])
         expect(label(lecturer)).to_have_text(words["phones"].format(n=31))
         settle(lecturer)
-        turn(lecturer)
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
+        lecturer.keyboard.press("PageDown")
         expect(phone.locator("#number")).to_be_visible()
         settle(lecturer)
         answer_all(others, "2.2", [60 + n for n in range(N_PHONES)])
@@ -124,11 +115,11 @@ def test_a_lecture_of_two_questions_in_german(browser: Browser, shipped: Server)
         expect(label(lecturer)).to_have_text(words["answers"].format(n=31, phones=31))
         for _ in range(2):  # the slide is shown before the bars
             expect(panel(lecturer)).to_have_count(0)
-            turn(lecturer)
+            lecturer.keyboard.press("PageDown")
         assert sum(count for _, count in bars(lecturer)) == 31
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer, ".answer")).to_contain_text("99")
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
 
         assert not lecturer.context.cookies() and not phone.context.cookies()
 
@@ -174,10 +165,10 @@ def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_h
         expect(panel(lecturer, ".ask")).to_have_text(words["heads_ask"])
         settle(lecturer)
         answer_all(phones, words["heads_ask"], [[0], [1], [1]])
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer, ".numbers")).to_have_text(words["answers"].format(n=3, phones=3))
         assert bars(lecturer) == [("1.1", 1), ("1.2", 2), ("2.1", 0), ("2.2", 0)]
-        turn(lecturer)
+        lecturer.keyboard.press("PageDown")
         expect(panel(lecturer, ".answer")).to_have_text(re.compile(r"[12]\.[12] \([\d.]+\s% → [\d.]+\s%\)$"))
         panel(lecturer, ".stop").click()
         expect(panel(lecturer)).to_have_count(0)
@@ -186,20 +177,3 @@ def test_the_audience_writes_texts_of_which_the_lecturer_picks_one_and_names_a_h
         panel(lecturer, ".end").click()
         expect(label(lecturer)).to_have_text("Audience")
         assert phones[0].request("GET")[0] == 404
-
-
-def test_the_slide_says_when_another_process_answers_at_the_rooms_address(browser: Browser, shipped: Server) -> None:
-    with browser.new_context(viewport=WIDE) as context:  # type: ignore[arg-type]
-        lecturer = context.new_page()
-        asked: list[dict[str, str]] = []
-
-        def answer(route: Route) -> None:
-            asked.append(route.request.headers)
-            route.fulfill(status=404 if len(asked) == 4 else 200)
-
-        lecturer.route(re.compile(r"/class/[a-z0-9]{8}$"), answer)
-        begin(lecturer, shipped, "de")
-        expect(panel(lecturer, ".warning")).to_contain_text(classroom_words("de")["spread"])
-        assert len(asked) == 6 and not any("cookie" in headers for headers in asked)
-        panel(lecturer, ".end").click()
-        expect(label(lecturer)).to_have_text("Audience")

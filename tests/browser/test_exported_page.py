@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import get_args
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -52,41 +54,18 @@ def test_class_names_titles_and_tokens_are_never_markup(single: str, open_page: 
     names = [*HOSTILE_NAMES[:3], '"quoted" · backwards']
     assert len(shown) == len(names) and all(any(name.startswith(part.rstrip("…")) for part in shown) for name in names)
     assert page.locator("img, main svg :is(image, a), body script:not([type]), #tokens b, .machine-bars b").count() == 0
-    assert page.locator("#picture :is(img, script), .machine-word :is(*), .machine-bars .name :is(*)").count() == 0
     assert page.locator("h1").inner_text() == HOSTILE_NAMES[1]
     for word in page.locator(".machine-word").all():
         word.hover()
         assert page.locator(".machine-bar p :is(img, svg, script)").count() == 0
 
 
-TRANSLATE = """() => {
-  const translate = () => {
-    const texts = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-    while (nodes.nextNode()) texts.push(nodes.currentNode)
-    for (const text of texts) {
-      if (!text.data.trim() || text.parentElement.closest("font, script, style, [translate=no]")) continue
-      const font = document.createElement("font")
-      font.textContent = text.data.toUpperCase()
-      text.replaceWith(font)
-    }
-  }
-  translate()
-  new MutationObserver(translate).observe(document.body, {childList: true, characterData: true, subtree: true})
-}"""
-"""Changes texts as a browser's translation does: it wraps them in elements, including those that a script writes
-later."""
-
-
 def test_a_browser_translates_prose_but_no_words_and_class_names(single: str, open_page: Open) -> None:
     page = open_page(single)
-    write(page, TEXTS[1])
-    places = [page.locator(place) for place in ("#answer", "#tokens", "#lens", ".machine-stage", "#card table")]
-    before = [place.text_content() for place in places]
-    page.evaluate(TRANSLATE)
-    write(page, TEXTS[0])
-    write(page, TEXTS[1])
-    expect(page.get_by_text("WHAT THE CLASS HEAD READS AFTER EACH PART", exact=True)).to_be_visible()
-    assert [place.text_content() for place in places] == before
+    untranslated = "(all) => all.map((one) => one.closest('[translate=no]') !== null)"
+    for place in ("#answer", "#tokens", "#lens", ".machine-word", ".machine-bars .name"):
+        assert set(page.locator(place).evaluate_all(untranslated)) == {True}, place
+    assert set(page.locator("#article p").evaluate_all(untranslated)) == {False}
 
 
 def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, Predictor], open_page: Open) -> None:
@@ -97,7 +76,6 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
     page.locator(".head button").nth(6).click()
     page.locator(".head input").nth(0).uncheck()
     page.locator("#how").select_option("attend uniformly")
-    expect(page.locator(".machine-bar p")).to_contain_text("Head 1.1 off (made to attend uniformly): ")
     page.locator("#tokens span").nth(2).click()
     page.locator("#theme").click()
     page.wait_for_function("() => location.hash.includes('query') && location.hash.includes('theme')")
@@ -108,7 +86,7 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
     assert reopened.locator("#how").input_value() == "uniform"
     assert "head 2.3" in reopened.locator("#map-title").inner_text()
     assert reopened.locator("html").get_attribute("data-theme") == "dark"
-    assert "data-theme" in reopened.content() and reopened.locator(".head.off").count() == 1
+    assert reopened.locator(".head.off").count() == 1
 
 
 def test_any_text_gets_an_answer_or_a_hint(single: str, open_page: Open) -> None:
@@ -128,12 +106,6 @@ def test_any_text_gets_an_answer_or_a_hint(single: str, open_page: Open) -> None
         assert page.locator(".machine-bars li").count() == 4
 
 
-@pytest.fixture(scope="module")
-def who_won(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of the page of who_won as a single file."""
-    return export_page(["who_won"], tmp_path_factory.mktemp("who_won") / "page", single_file=True).as_uri()
-
-
 def unfold(page: Page) -> None:
     """Unfold Patch, if it is folded, and scroll to it."""
     if page.locator("#patch").get_attribute("open") is None:
@@ -141,24 +113,19 @@ def unfold(page: Page) -> None:
     page.locator("#patch-readout").scroll_into_view_if_needed()
 
 
-def grid(page: Page) -> list[list[str]]:
-    """The numbers in the cells of the patch grid, in the order of the forward pass."""
+def assert_shows(page: Page, expected: PatchGrid) -> None:
+    """The cells of the patch grid hold the values, rounded to two decimals, in the order of the forward pass."""
     unfold(page)
     expect(page.locator("#patch-grid")).to_have_attribute("aria-busy", "false", timeout=60_000)
     rows: list[list[str]] = page.locator("#patch-grid tbody tr").evaluate_all(
         "(rows) => rows.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))"
     )
-    return rows
-
-
-def assert_shows(page: Page, expected: PatchGrid) -> None:
-    """The cells hold the values, rounded to two decimals."""
-    shown = [[float(number.replace("−", "-")) for number in row] for row in grid(page)]
+    shown = [[float(number.replace("−", "-")) for number in row] for row in rows]
     np.testing.assert_allclose(shown, expected.values, atol=0.0051, rtol=0)
 
 
 @pytest.mark.smoke
-def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_won: str, open_page: Open) -> None:
+def test_a_cell_of_the_patch_grid_is_patched_by_mouse_or_keyboard_and_taken_away(who_won: str, open_page: Open) -> None:
     page, classifier = open_page(who_won, offline=True), Predictor.load("who_won")
     unfold(page)
     example = next(text for text in examples_for("who_won") if text.changed)
@@ -182,29 +149,14 @@ def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_w
         assert page.locator(".machine-bars .then").count() == len(classifier.classes)
         assert page.locator(".machine-patch").is_visible() and page.locator(".machine-head.patched").count() == 1
         page.wait_for_url(re.compile(f"patched={part + 1}%2C{token + 1}&direction={direction}"))
-        reopened = open_page(page.url, offline=True)
-        expect(reopened.locator("#answer")).to_contain_text(answer)
         cell.press("Escape")
         expect(page.locator(".machine-bars .then")).to_have_count(0)
         expect(page.locator("#answer")).to_contain_text(str(classifier.predict([example.text])[0].label))
         assert page.locator(".machine-patch").is_hidden()
 
-
-@pytest.mark.smoke
-def test_the_patch_grid_is_used_by_keyboard_and_a_head_switched_off_takes_the_patch_away(
-    who_won: str, open_page: Open
-) -> None:
-    page = open_page(who_won, offline=True)
-    grid(page)
-    page.locator("#patch-grid td[tabindex='0']").press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    focused = page.locator("#patch-grid td:focus")
-    assert (focused.get_attribute("data-part"), focused.get_attribute("data-token")) == ("1", "1")
+    cell.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page.locator("#patch-grid [aria-selected]")).to_have_attribute("data-part", "1")
-    page.keyboard.press("Space")
-    expect(page.locator("#patch-grid [aria-selected]")).to_have_count(0)
-    page.keyboard.press("Enter")
+    expect(page.locator("#patch-grid [aria-selected]")).to_have_attribute("data-part", str(part + 1))
     page.locator(".head input").first.uncheck()
     expect(page.locator(".head.off")).to_have_count(1)
     expect(page.locator("#patch-grid [aria-selected]")).to_have_count(0)
@@ -220,22 +172,13 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
     unfold(page)
     expect(page.locator("#changed")).to_have_value("")
     expect(readout).to_contain_text("Type a second version")
-    for second, message in (
-        ("Rovers beat City easily on Sunday", "The first text has 6 tokens and the second 7."),
-        ("Rovers lost to City!", "Both texts are classified as City"),
-    ):
-        page.fill("#changed", second)
-        expect(readout).to_contain_text(message)
-        assert page.locator("#patch-grid td").count() == 0
+    page.fill("#changed", "Rovers beat City easily on Sunday")
+    expect(readout).to_contain_text("The first text has 6 tokens and the second 7.")
+    assert page.locator("#patch-grid td").count() == 0
     page.locator("#find-version").click()
     expect(page.locator("#changed")).to_have_value("City lost to Rovers.")
-    expected = patch_grid(
-        Predictor.load("who_won"), "Rovers lost to City.", "City lost to Rovers.", direction="noising"
-    )
-    assert_shows(page, expected)
-
-
-SAID = ".machine-bar p"
+    reversed_text = ("Rovers lost to City.", "City lost to Rovers.")
+    assert_shows(page, patch_grid(Predictor.load("who_won"), *reversed_text, direction="noising"))
 
 
 @pytest.mark.smoke
@@ -245,9 +188,9 @@ def test_buttons_of_the_article_show_what_they_say_while_the_pointer_lies_still(
     for name, said in (("positions", "Positions."), ("attention", "Layer 1: attention."), ("off", "replaced by")):
         page.locator(f"#article [data-show={name}]").click()
         page.wait_for_function("() => document.getElementById('picture').getBoundingClientRect().bottom > 0")
-        expect(page.locator(SAID)).to_contain_text(said)
+        expect(page.locator(".machine-bar p")).to_contain_text(said)
         wait_until_steady(page)
-        expect(page.locator(SAID)).to_contain_text(said)
+        expect(page.locator(".machine-bar p")).to_contain_text(said)
         page.locator("#back").click()
         expect(page.locator(f"#article section:has([data-show={name}])")).to_be_in_viewport()
     expect(page.locator(".head.off")).to_have_count(1)
@@ -261,7 +204,7 @@ def test_doubts_stand_at_the_answer(who_won: str, single: str, open_page: Open) 
     doubts = page.locator("#doubts")
     write(page, "Apple unveils new phone")
     expect(doubts).to_have_text("Unusual for this model: may be wrong.")
-    expect(page.locator(SAID)).to_contain_text("Unusual for this model: may be wrong.")
+    expect(page.locator(".machine-bar p")).to_contain_text("Unusual for this model: may be wrong.")
     write(page, "City were beaten by Wanderers in the final.")
     expect(doubts).to_be_hidden()
     page = open_page(single)
@@ -276,3 +219,15 @@ def test_the_picture_fits_a_page_of_paper_without_buttons(who_won: str, open_pag
     assert page.locator("button:visible:not(.machine-stage button, .head button)").count() == 0
     assert page.locator(".machine-head:visible").count() == page.locator(".machine-head").count() > 0
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_a_page_that_computes_something_else_than_python_says_so(who_won: str, open_page: Open, tmp_path: Path) -> None:
+    """One that computes the same: test_imported.py."""
+    content = Path(urlsplit(who_won).path).read_text("utf-8")
+    head, data, rest = re.split(r'(?s)(?<=id="page-data">)(.*?)(?=</script>)', content, maxsplit=1)
+    changed = data.replace('"pooling":"class_token"', '"pooling":"mean"')
+    assert changed != data
+    (tmp_path / "changed.html").write_text(head + changed + rest, "utf-8")
+    page = open_page((tmp_path / "changed.html").as_uri())
+    expect(page.locator("#problem")).to_contain_text("Do not trust the answers of this page")
+    expect(page.locator("#problem")).to_be_visible()

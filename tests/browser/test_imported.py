@@ -19,14 +19,12 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.published import load_bert
 from txcls.checkpoint.weights import round_as_stored
 from txcls.config import TextConfig
-from txcls.errors import CheckpointError
 from txcls.inference.predictor import Predictor
 from txcls.inspection.lens import class_lens
 from txcls.text.subwords import Normalizer, WordPieces
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import BERT_TOKENS
-from txcls.web import export
-from txcls.web.export import export_page, pack, unsupported
+from txcls.web.export import export_page, pack
 
 MARKS = "\u0301\u0323\U0001d165\u302e\u302f\u0344\U0001d15e\u0591\u05b0\u0f71\u094d각한豈\u2f800\U0002b820\U0002b920"
 OPTIONS = ("lowercase", "strip_accents", "handle_chinese_chars")
@@ -90,30 +88,17 @@ def test_probabilities_and_the_lens_are_those_of_python(engine: Page, imported: 
 def test_an_exported_page_reads_pieces_checks_itself_and_says_that_it_was_imported(
     imported: Path, tmp_path: Path, open_page: Open
 ) -> None:
-    n_layers = Predictor.load(imported).checkpoint.config.model.n_layers
     page = open_page(export_page([imported], tmp_path / "page", single_file=True).as_uri(), offline=True)
     page.wait_for_selector("html[data-checked]")
     assert float(page.locator("html").get_attribute("data-checked") or "nan") < 1e-5
     write(page, "The cat played")
     assert page.locator("#tokens span").all_inner_texts() == ["[CLS]", "The", "cat", "play", "ed", "[SEP]"]
     assert bars(page) and "imported, and they are not calibrated" in page.locator("#bars-caption").inner_text()
-    parts = page.locator(".machine-text li").all_text_contents()
-    answer = Predictor.load(imported).predict(["The cat played"])[0].ranked[0].label
-    [last] = [part for part in parts if part.startswith(f"Layer {n_layers}: feed-forward")]
-    assert f"pooling reads, the class head reads {answer} (" in last, "with the pooler"
-    assert any("after the pooler, one more layer." in part for part in parts)
+    assert any(
+        "after the pooler, one more layer." in part for part in page.locator(".machine-text li").all_text_contents()
+    )
     page.locator("#card summary").click()
     card = page.locator("#card").inner_text()
     assert (
         "ForSequenceClassification, imported" in card and "rounded to 16 bits" in card and "on validation" not in card
     )
-
-
-def test_a_model_with_more_weights_than_a_page_may_have_is_refused(
-    imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(export, "MAX_IMPORTED", 20_000)
-    problem = "it would send 0 MB of weights to each browser; at most 0 MB are sent"
-    assert problem in str(unsupported(Predictor.load(imported).checkpoint))
-    with pytest.raises(CheckpointError, match=problem):
-        export_page([imported], tmp_path / "page")

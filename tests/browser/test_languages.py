@@ -2,16 +2,13 @@
 
 import html
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import PATIENCE_MS, Watch
+from tests.browser.conftest import offline_page
 from txcls.web.assemble import LANGUAGES, words_in_language
-from txcls.web.export import export_page
 from txcls.web.playground import export_playground
 
 REGIONS = {"de": "de-AT", "es": "es-MX", "fr": "fr-CH", "zh": "zh-CN"}
@@ -23,28 +20,6 @@ TOO_NARROW = """() => [...document.querySelectorAll("button, summary, label, h1,
 """The texts that run out of their element or of the window."""
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return export_page(["who_won"], tmp_path_factory.mktemp("page") / "page", single_file=True).as_uri()
-
-
-@pytest.fixture(scope="module")
-def playground(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
-
-
-@contextmanager
-def visitor(browser: Browser, locale: str, width: int = 1280) -> Iterator[Page]:
-    """The page of a visitor whose browser is in this language; fails on errors."""
-    watch = Watch()
-    with browser.new_context(locale=locale, viewport={"width": width, "height": 900}) as context:
-        context.set_default_timeout(PATIENCE_MS)
-        page = context.new_page()
-        watch.on(page, "")
-        yield page
-    assert not watch.problems
-
-
 def said(language: str, english: str) -> str:
     text = words_in_language(language)[english]
     assert isinstance(text, str)
@@ -52,9 +27,9 @@ def said(language: str, english: str) -> str:
 
 
 @pytest.mark.smoke
-def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(browser: Browser, exported: str) -> None:
-    with visitor(browser, "de-AT") as page:
-        page.goto(exported)
+def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(browser: Browser, who_won: str) -> None:
+    with offline_page(browser, locale="de-AT") as page:
+        page.goto(who_won)
         expect(page.locator("html")).to_have_attribute("lang", "de")
         page.fill("#text", "Rovers lost to Wanderers.")
         expect(page.locator("#reads")).to_have_text(said("de", READS))
@@ -70,23 +45,17 @@ def test_a_page_opens_in_the_browsers_language_and_the_menu_chooses_another(brow
         page.locator("#language").select_option("en")
         expect(page.locator("#link")).to_have_text("Copy link")
         expect(page.locator("#reads")).to_be_hidden()
+    with offline_page(browser, locale="it-IT") as page:
+        page.goto(who_won)
+        expect(page.locator("#link")).to_have_text("Copy link")
+        expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
 READS = "The model was trained on English texts and reads no other language; the examples are in English."
 
 
-def test_a_browser_in_an_unknown_language_gets_its_next_one_or_english(browser: Browser, exported: str) -> None:
-    with visitor(browser, "it-IT") as page:
-        page.goto(exported)
-        expect(page.locator("#link")).to_have_text("Copy link")
-        expect(page.locator("html")).to_have_attribute("lang", "en")
-        page.add_init_script("Object.defineProperty(navigator, 'languages', {value: ['it', 'fr-CA', 'en']})")
-        page.reload()
-        expect(page.locator("#link")).to_have_text(said("fr", "Copy link"))
-
-
 def test_the_playground_trains_in_another_language_and_keeps_its_settings(browser: Browser, playground: str) -> None:
-    with visitor(browser, "fr-CH") as page:
+    with offline_page(browser, locale="fr-CH") as page:
         page.goto(f"{playground}#task=winner&layers=1&width=16")
         page.get_by_role("button", name="▶ Entraîner").click()
         expect(page.locator("#accuracy")).to_have_text(re.compile(r"^Exactitude\s: \d+\s%$"))
@@ -104,7 +73,7 @@ def test_the_playground_trains_in_another_language_and_keeps_its_settings(browse
 
 def test_languages_are_not_offered_where_the_page_has_no_address(browser: Browser, tmp_path: Path) -> None:
     content = export_playground(tmp_path / "page").read_text("utf-8")
-    with visitor(browser, "en-GB") as page:
+    with offline_page(browser, locale="en-GB") as page:
         page.set_content(f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(content)}"></iframe>')
         expect(page.frame_locator("iframe").locator("#play")).to_have_text("▶ Train")
         expect(page.frame_locator("iframe").locator("#language")).to_be_hidden()
@@ -112,10 +81,10 @@ def test_languages_are_not_offered_where_the_page_has_no_address(browser: Browse
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_text_runs_out_of_its_button_on_a_phone(
-    browser: Browser, exported: str, playground: str, language: str
+    browser: Browser, who_won: str, playground: str, language: str
 ) -> None:
-    with visitor(browser, REGIONS[language], width=390) as page:
-        page.goto(exported)
+    with offline_page(browser, locale=REGIONS[language], viewport={"width": 390, "height": 900}) as page:
+        page.goto(who_won)
         page.wait_for_selector("html[data-answered]")
         page.locator("#patch summary").click()
         assert page.evaluate(TOO_NARROW) == []

@@ -89,40 +89,30 @@ def test_the_scene_holds_the_numbers_of_python(scenes: Page, untrained: Untraine
     classifier = untrained(max_length=300, **KINDS[kind])
     traced, computed = trace_text(classifier, text), scene(scenes, classifier, text)
     n, lanes = len(traced.tokens), computed["lanes"]
-    assert sorted(place for lane in lanes for place in lane["tokens"]) == list(range(n))
     assert len(lanes) == min(n, MAX_LANES) and computed["nTokens"] == n
     assert [place for lane in lanes for place in lane["tokens"]] == list(range(n)), "lanes keep the order of the text"
-    for lane in lanes:
-        if len(lane["tokens"]) > 1:
-            assert lane["name"] == f"⋯ {len(lane['tokens'])}" and lane["isSpecial"]
     if n > MAX_LANES:
-        single_places = {lane["tokens"][0] for lane in lanes if len(lane["tokens"]) == 1}
-        assert int(pooled(traced).argmax()) in single_places and len(single_places) >= MAX_LANES // 3
+        assert [int(pooled(traced).argmax())] in [lane["tokens"] for lane in lanes]
     if KINDS[kind].get("positions") == "sinusoidal":
-        assert computed["positions"][0] == [0, 1] * 4, "sines and cosines of position 0"
-        [sentence] = [part["text"] for part in computed["parts"] if part["part"] == "positions"]
-        assert sentence.endswith(f"; 8 of the {classifier.checkpoint.config.model.d_model} are drawn.")
         sines = [values[:2] for values in computed["positions"]]
         places = np.array([lane["tokens"][0] for lane in lanes])
         np.testing.assert_allclose(sines, np.stack([np.sin(places), np.cos(places)], -1), atol=1e-5)
     N = len(lanes)
-    lengths = []
+    sizes, lengths = [], []
+    single = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
     for number, layer in enumerate(computed["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         np.testing.assert_allclose(patterns.sum(-1), 1, atol=1e-5)
         np.testing.assert_allclose(patterns, together(computed, traced[f"layers.{number}.attn.pattern"]), atol=1e-5)
-        states = {key: np.linalg.norm(traced[f"layers.{number}.resid_{key}"], axis=-1) for key in ("mid", "post")}
-        lengths += [(layer[key]["size"], states[key]) for key in states]
-        single = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
+        for key in ("mid", "post"):
+            sizes.append(layer[key]["size"])
+            lengths.append(np.linalg.norm(traced[f"layers.{number}.resid_{key}"], axis=-1))
         places = [lanes[i]["tokens"][0] for i in single]
-        fed = np.linalg.norm(traced[f"layers.{number}.ff_out"], axis=-1) / states["mid"]
-        np.testing.assert_allclose(np.array(layer["fed"])[single], fed[places], rtol=1e-4)
-    longest = max(max(np.mean([state[i] for i in lane["tokens"]]) for lane in lanes) for _, state in lengths)
-    longest = max(
-        longest, max(np.linalg.norm(traced["embeddings.out"], axis=-1)[lane["tokens"]].mean() for lane in lanes)
-    )
-    for size, state in lengths:
-        np.testing.assert_allclose(size, [state[lane["tokens"]].mean() / longest for lane in lanes], rtol=1e-4)
+        fed = (np.linalg.norm(traced[f"layers.{number}.ff_out"], axis=-1) / lengths[-2])[places]
+        np.testing.assert_allclose(np.array(layer["fed"])[single], fed, rtol=1e-4)
+    start = np.linalg.norm(traced["embeddings.out"], axis=-1)
+    of_lanes = [[length[lane["tokens"]].mean() for lane in lanes] for length in (start, *lengths)]
+    np.testing.assert_allclose([computed["start"]["size"], *sizes], of_lanes / np.max(of_lanes), rtol=1e-4)
     np.testing.assert_allclose(computed["pool"], [pooled(traced)[lane["tokens"]].sum() for lane in lanes], atol=1e-5)
     if KINDS[kind]["pooling"] in ("first", "class_token"):  # Python's lens reads only this token
         first = next(i for i, lane in enumerate(lanes) if lane["tokens"][0] == 0)
@@ -134,55 +124,36 @@ def test_the_scene_holds_the_numbers_of_python(scenes: Page, untrained: Untraine
             assert stage["certainty"][first] == pytest.approx(probabilities.max(), abs=1e-5)
 
 
-COUNTED = re.compile(
-    r"In head (\d+)\.(\d+), (?:all (\d+)|(\d+) of \d+) lanes "
-    r"(?:attend most to “(.*)” \(weight|give “(.*)” the most weight among the tokens with a lane \()"
-    r" ?([\d.]+) on average; uniform weights: ([\d.]+)\)\.$"
+OF_HEAD = re.compile(
+    r"In head \d+\.(\d+), (?:(?:all (\d+)|(\d+) of \d+) lanes|lanes attend to the token (before|after) them)?"
+    r"(?:[^“]*“(.*)”)?[^“”]*?([\d.]+) on average\W+uniform weights: ([\d.]+)\)\.$"
 )
-AVERAGE = re.compile(
-    r"In head (\d+)\.(\d+), “(.*)” gets the most weight of a single token, ([\d.]+) on average "
-    r"\(uniform weights: ([\d.]+)\)\.$"
-)
-NEXT = re.compile(
-    r"In head (\d+)\.(\d+), lanes attend to the token (before|after) them with weight ([\d.]+) on average "
-    r"\(uniform weights: ([\d.]+)\)\.$"
-)
-FIRST_ROW = re.compile(
-    r"Only the row of the first lane matters here, since pooling reads no other: in head (\d+)\.(\d+), it attends most "
-    r"to “(.*)” \(weight ([\d.]+)\)\.$"
-)
+FIRST_ROW = re.compile(r"in head \d+\.(\d+), it attends most to “(.*)” \(weight ([\d.]+)\)\.$")
 POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(uniform weights: ([\d.]+)\)\.$")
 
 
-def assert_true_of_attention(
-    sentence: str, number: int, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int, *, n_layers: int
-) -> None:
-    """Check that a sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
+def assert_true_of_attention(sentence: str, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int) -> None:
+    """Check that a sentence about a layer is true of its patterns between lanes (heads, lanes, lanes)."""
     share = np.array([len(lane["tokens"]) for lane in lanes]) / n
     single = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
-    if match := FIRST_ROW.match(sentence):
+    if match := FIRST_ROW.search(sentence):
         rows = patterns[:, 0, single]
         head, key = np.unravel_index(int(rows.argmax()), rows.shape)
-        assert (int(match[1]), int(match[2]), match[3]) == (number + 1, head + 1, lanes[single[key]]["name"])
-        assert number == n_layers - 1 and float(match[4]) == pytest.approx(rows.max(), abs=0.0051)
+        assert (int(match[1]), match[2]) == (head + 1, lanes[single[key]]["name"])
+        assert float(match[3]) == pytest.approx(rows.max(), abs=0.0051)
         return
-    if match := NEXT.match(sentence):
-        mean = np.diagonal(patterns[int(match[2]) - 1], -1 if match[3] == "before" else 1).mean()
-        weight, even, of_even = match[4], match[5], 1 / len(lanes)
+    match = OF_HEAD.match(sentence)
+    assert match, sentence
+    pattern = patterns[int(match[1]) - 1]
+    if match[4]:
+        mean, uniform = np.diagonal(pattern, -1 if match[4] == "before" else 1).mean(), 1 / len(lanes)
     else:
-        match = COUNTED.match(sentence) or AVERAGE.match(sentence)
-        assert match, sentence
-        pattern = patterns[int(match[2]) - 1]
-        mean, of_even = max((share @ pattern)[single]), 1 / n
-        key = single[int((share @ pattern)[single].argmax())]
+        received, uniform = (share @ pattern)[single], 1 / n
+        key, mean = single[int(received.argmax())], received.max()
         first = sum(single[int(row[single].argmax())] == key for row in pattern)
-        counted = match.re is COUNTED
-        name, weight, even = (match[5] or match[6], match[7], match[8]) if counted else (match[3], match[4], match[5])
-        assert name == lanes[key]["name"] and counted == (2 * first > len(lanes)), sentence
-        if counted:
-            assert int(match[3] or match[4]) == first and bool(match[6]) == (len(single) < len(lanes)), sentence
-    assert int(match[1]) == number + 1
-    assert float(weight) == pytest.approx(mean, abs=0.0051) and float(even) == pytest.approx(of_even, abs=0.0051)
+        assert match[5] == lanes[key]["name"], sentence
+        assert int(match[2] or match[3] or 0) == (first if 2 * first > len(lanes) else 0), sentence
+    assert float(match[6]) == pytest.approx(mean, abs=0.0051) and float(match[7]) == pytest.approx(uniform, abs=0.0051)
 
 
 @pytest.mark.smoke
@@ -191,22 +162,17 @@ def assert_true_of_attention(
 def test_each_sentence_is_true_of_this_text(scenes: Page, untrained: Untrained, kind: str, text: str) -> None:
     classifier = untrained(max_length=300, **KINDS[kind])
     computed = scene(scenes, classifier, text)
-    prediction, lanes, parts = (
-        classifier.predict([text])[0],
-        computed["lanes"],
-        {part["part"]: part for part in computed["parts"]},
-    )
+    prediction, lanes = classifier.predict([text])[0], computed["lanes"]
+    parts = {part["part"]: part for part in computed["parts"]}
     N, n = len(lanes), computed["nTokens"]
+    single = [i for i in range(N) if len(lanes[i]["tokens"]) == 1]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
-    n_open = sum(len(lane["tokens"]) == 1 for lane in lanes)
-    lane_count = f"{n_open} of them, those with the most weight and their neighbours, have a lane each"
-    assert (lane_count in parts["words"]["text"]) == (n > MAX_LANES)
+    assert (f"{len(single)} of them, those with the most weight" in parts["words"]["text"]) == (n > MAX_LANES)
     for number, layer in enumerate(computed["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         sentence = parts[f"layers.{number}.attn"]["text"]
-        assert_true_of_attention(sentence, number, patterns, lanes, n, n_layers=len(computed["layers"]))
+        assert_true_of_attention(sentence, patterns, lanes, n)
         fed, best = layer["fed"], layer["post"]["best"]
-        single = [i for i in range(N) if len(lanes[i]["tokens"]) == 1]
         most_changed = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
         added = f"the vector added to it is {fed[most_changed]:.2f} times"
@@ -229,10 +195,6 @@ def test_each_sentence_is_true_of_this_text(scenes: Page, untrained: Untrained, 
     assert parts["answer"]["text"] == f"{percent[0]}, then {percent[1]}."
 
 
-def shown(page: Page) -> list[str]:
-    return [number for _, number in bars(page)]
-
-
 def sentence(page: Page) -> str:
     return page.locator(".machine-bar p").inner_text().strip()
 
@@ -248,9 +210,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head = page.locator('.machine-head[data-head="2.2"]')
     head.click()
     page.wait_for_selector(".machine-bars .then")
-    legend = page.locator(".machine-legend")
-    expect(legend.get_by_text("with all heads on")).to_be_visible()
-    assert shown(page) == [f"{p:.1%}".replace("%", "\u00a0%") for p in changed]
+    assert [number for _, number in bars(page)] == [f"{p:.1%}".replace("%", "\u00a0%") for p in changed]
     bold = page.locator(".machine-bars .best .number").all_inner_texts()
     assert bold == [f"{max(changed):.1%}".replace("%", "\u00a0%")], "the most probable class is emphasised"
     assert head.get_attribute("aria-pressed") == "false"
@@ -259,16 +219,14 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".machine-bars .then", state="detached")
-    expect(legend.get_by_text("with all heads on")).to_have_count(0)
-    assert shown(page) == expected(classifiers["first"], TEXTS[0])
+    assert [number for _, number in bars(page)] == expected(classifiers["first"], TEXTS[0])
     assert page.evaluate("document.activeElement.dataset.head") == "2.2", "the focus was lost"
     page.keyboard.press("Space")
     page.wait_for_selector(".machine-bars .then")
     assert "Head 2.2 off (set to zero)" in sentence(page)
-    assert "upright marks" in page.locator("#bars-caption").inner_text()
     page.locator("#all-on").click()
     page.wait_for_selector(".machine-bars .then", state="detached")
-    assert shown(page) == expected(classifiers["first"], TEXTS[0])
+    assert [number for _, number in bars(page)] == expected(classifiers["first"], TEXTS[0])
 
 
 @pytest.mark.smoke
@@ -292,13 +250,6 @@ def test_the_part_under_the_pointer_lights_up_and_is_described(
     query, key = np.unravel_index(pattern.argmax(), pattern.shape)
     key_name = "itself" if query == key else f"“{tokens[key]}”"
     assert f"“{tokens[query]}” attends to {key_name} with weight {pattern.max():.2f} in head 1.2." in sentence(page)
-    ribbon = page.locator(".machine-ribbons .ribbon").first
-    ribbon_data = ribbon.evaluate(
-        "(one) => { one.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return {...one.dataset}; }"
-    )
-    layer, head = (int(n) - 1 for n in ribbon_data["head"].split("."))
-    weight = traced[f"layers.{layer}.attn.pattern"][head][int(ribbon_data["query"]), int(ribbon_data["key"])]
-    assert f"with weight {weight:.2f} in head {ribbon_data['head']}." in sentence(page)
     page.mouse.move(5, 5)
     assert page.locator(".tracing").count() == 0
 
@@ -313,20 +264,14 @@ def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page
     page.locator("#text").press("PageDown")
     assert page.locator(".part-by-part").count() == 0
     page.locator("#text").evaluate("(box) => box.blur()")
-    page.evaluate(
-        "() => { window.left = []; window.addEventListener('keydown', (e) => left.push(e.defaultPrevented)); }"
-    )
-    ends = []
+    veils = []
     for number, text in enumerate(sentences):
         page.keyboard.press("PageDown")
         assert page.locator(".machine-place").inner_text() == f"{number + 1} / {len(sentences)}"
         assert sentence(page) == text
         assert page.locator(".machine-positions").is_visible() == (number > 0), "the words' lanes, without positions"
-        ends.append(float(page.locator(".machine-veil").evaluate("(veil) => parseFloat(veil.style.left)")))
-    assert ends == sorted(ends) and ends[0] < ends[-1]
-    lanes = page.locator(".machine-lanes path").evaluate_all("all => Math.min(...all.map((one) => one.getBBox().x))")
-    assert ends[0] > lanes + 30, "each lane's beginning is not covered"
-    assert page.evaluate("left") == [True] * len(sentences), "the page scrolled too"
+        veils.append(float(page.locator(".machine-veil").evaluate("(veil) => parseFloat(veil.style.left)")))
+    assert veils == sorted(veils) and veils[0] < veils[-1]
     page.keyboard.press("PageUp")
     assert page.locator(".machine-place").inner_text() == f"{len(sentences) - 1} / {len(sentences)}"
     page.keyboard.press("Escape")
@@ -340,11 +285,10 @@ def test_play_runs_to_the_end_and_can_be_paused(single: str, open_page: Open) ->
     play = page.locator(".machine-play")
     play.click()
     assert page.locator(".machine-place").inner_text() == "1 / 8" and "Pause" in play.inner_text()
-    read = len(sentence(page))
-    assert 55 * read > 2500
+    to_read = 55 * len(sentence(page))
     page.clock.run_for(1900)
     assert page.locator(".machine-place").inner_text() == "1 / 8", "there is time to read the sentence"
-    page.clock.run_for(55 * read - 1900)
+    page.clock.run_for(to_read - 1900)
     assert page.locator(".machine-place").inner_text() == "2 / 8"
     play.click()
     page.clock.run_for(20_000)
@@ -355,17 +299,13 @@ def test_play_runs_to_the_end_and_can_be_paused(single: str, open_page: Open) ->
 
 
 def test_reduced_motion_disables_all_transitions(browser: Browser, single: str) -> None:
-    durations = {}
-    for motion in ("reduce", "no-preference"):
-        page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
-        page.goto(single)
-        page.wait_for_selector("html[data-answered]")
-        durations[motion] = page.evaluate(
-            "[...document.querySelectorAll('.machine *')].map((one) => Math.max(...getComputedStyle(one)"
-            ".transitionDuration.split(',').map(parseFloat))).reduce((a, b) => Math.max(a, b), 0)"
-        )
-        page.close()
-    assert durations["reduce"] == 0 and durations["no-preference"] > 0
+    page = browser.new_page(reduced_motion="reduce")
+    page.goto(single)
+    page.wait_for_selector("html[data-answered]")
+    read = "(all) => all.map((one) => getComputedStyle(one).transitionDuration)"
+    durations = page.locator(".machine *").evaluate_all(read)
+    assert durations and set("".join(durations)) <= set("0s, ")
+    page.close()
 
 
 def inside(page: Page) -> list[str]:
@@ -407,12 +347,9 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
         expect(page.locator(".machine-signs")).to_be_visible(visible=width < 720)
-        for small in (".machine-legend", ".machine-hint", ".machine-name", ".machine-head"):
+        for small in (".machine-legend", ".machine-name", ".machine-head"):
             size = page.locator(small).first.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
             assert (size >= 17) == (width == 1920), small
-        assert (
-            page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads
-        )
         for head in page.locator(".machine-head canvas").all()[:3]:
             box = head.bounding_box()
             assert box and min(box["width"], box["height"]) >= 20

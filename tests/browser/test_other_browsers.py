@@ -9,7 +9,6 @@ from tests.browser.exported import expected
 from tests.browser.webdriver import Window, firefox, webkit
 from tests.conftest import TEXTS
 from txcls.inference.predictor import Predictor
-from txcls.web.playground import export_playground
 
 DEEP = """(() => {
   const all = (root, selector) => [...root.querySelectorAll(selector),
@@ -64,7 +63,7 @@ def test_the_exported_page_answers_while_one_types(
     classifier = classifiers["first"]
     window.open(single)
     window.wait_for("document.documentElement.dataset.answered")
-    window.clear("#text")
+    window.evaluate("document.getElementById('text').value = ''")
     window.type("#text", TEXTS[0])
     wait_for_answer(window, expected(classifier, TEXTS[0]))
     assert window.evaluate("document.getElementById('text').value") == TEXTS[0]
@@ -79,8 +78,8 @@ def test_the_exported_page_answers_while_one_types(
     wait_for_answer(window, expected(classifier, TEXTS[1]))
 
 
-def test_the_playground_trains(window: Window, tmp_path_factory: pytest.TempPathFactory) -> None:
-    window.open(export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri())
+def test_the_playground_trains(window: Window, playground: str) -> None:
+    window.open(playground)
     window.click("#play")
     window.wait_for("Number(document.documentElement.dataset.steps) >= 20")
     window.click("#play")

@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import io
 import json
 import re
 import time
@@ -17,18 +16,20 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Frame, Page, expect
 
-from tests.browser.conftest import Server, Watch, page_with
+from tests.browser.conftest import Server, offline_page, page_with
+from tests.browser.test_hostile_tables import DROP
+from tests.browser.test_playground_saving import changed
 from tests.browser.visiting import settle, visit, wait_until_steady
 from txcls.checkpoint.folders import encoder_folder
 from txcls.classifier import load
 from txcls.data.generated.sample import open_sample
-from txcls.data.generated.who_won import Form, make_report
 from txcls.evaluation.metrics import paired_difference, wilson
 from txcls.lessons import open_lesson
 from txcls.lessons.page_address import PLAYGROUND
 from txcls.text.formatting import bounded_percentage
 from txcls.web.lesson import export_lesson
-from txcls.web.playground import export_playground, page_data, playground
+from txcls.web.playground import export_playground, page_data
+from txcls.web.playground import playground as playground_page
 
 TABLE = "message;topic\n" + "".join(
     f"{text};{label}\n"
@@ -75,17 +76,15 @@ def with_encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return export_playground(tmp_path_factory.mktemp("playground") / "with_encoder", encoder=True).as_uri()
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
-
-
 @pytest.fixture
 def phone(browser: Browser) -> Iterator[Page]:
-    """A page of a phone, in a context of its own."""
-    with browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
-        context.set_default_timeout(240_000)
-        yield context.new_page()
+    with offline_page(browser, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as page:
+        page.set_default_timeout(240_000)
+        yield page
+
+
+def file_of(address: str) -> Path:
+    return Path(unquote(urlsplit(address).path))
 
 
 def train(page: Page | Frame, steps: int) -> None:
@@ -127,8 +126,8 @@ def accuracy(page: Page) -> float:
     return float(match[1])
 
 
-def test_a_model_learns_and_everything_follows(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
+def test_a_model_learns_and_everything_follows(offline: Page, playground: str) -> None:
+    offline.goto(f"{playground}#task=majority&layers=1&width=16&rate=0.01")
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
     expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
     expect(offline.locator(".truth")).to_have_text(re.compile("^[✓✗] held-out label: red$"))
@@ -153,15 +152,10 @@ def test_a_model_learns_and_everything_follows(offline: Page, address: str) -> N
         re.compile(r"^Accuracy without it: [\d.]+\s% \(all heads on: [\d.]+\s%\)(\.|: on .* chance\.)$")
     )
     expect(without).to_have_attribute("title", re.compile(r"points \(95\s% interval"))
-    offline.get_by_role("button", name="Reset").click()
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("previous run")
-    assert offline.locator("#results").is_hidden()
-
-
-def test_the_head_that_matters_most_for_the_sentence_is_named(offline: Page, address: str) -> None:
-    offline.goto(address)
-    train(offline, 120)
+    offline.locator(".machine-head").first.click()
+    offline.locator("#text").fill("red blue red blue lamp river stone")  # the answer is uncertain
+    advice = offline.locator(".head-advice")
+    expect(advice).to_have_text(re.compile(r"^Head \d\.\d changes this answer most, by \d+ points?\.$"))
     changes = {}
     for head in offline.locator(".machine-head").all():
         head.click()
@@ -172,29 +166,25 @@ def test_the_head_that_matters_most_for_the_sentence_is_named(offline: Page, add
         changes[shown[1]] = abs(float(shown[2]) - float(shown[3]))
         head.click()
         expect(sentence).not_to_contain_text(" off (")
-    advice = offline.locator(".head-advice")
-    expect(advice).to_have_text(re.compile(r"^Head \d\.\d changes this answer most, by \d+ points?\.$"))
     named = re.match(r"Head (\S+) .* by (\d+) points?\.", advice.inner_text())
-    assert named and max(changes, key=changes.__getitem__) == named[1]
-    assert changes[named[1]] == pytest.approx(float(named[2]), abs=0.6)
-
-
-def test_the_experiment_is_one_click_after_training(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#task=majority&layers=1&width=16")
-    experiment = offline.get_by_role("button", name="set layers to 0 and train again.")
-    expect(experiment).to_be_disabled()
-    train(offline, 20)
-    experiment.click()
+    assert named and changes[named[1]] == max(changes.values()) == pytest.approx(float(named[2]), abs=0.6)
+    offline.get_by_role("button", name="set layers to 0 and train again.").click()
     expect(offline.get_by_label("Layers")).to_have_value("0")
     expect(offline.locator("#what")).to_have_text("Compare it with the previous run, in grey.")
+    offline.get_by_role("button", name="Reset").click()
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    expect(offline.locator("#accuracy-curves .legend")).to_contain_text("previous run")
+    assert offline.locator("#results").is_hidden()
 
 
-def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: Page, address: str) -> None:
+def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: Page, playground: str) -> None:
     offline.set_viewport_size({"width": 390, "height": 844})
-    offline.goto(f"{address}#task=majority&layers=2&width=16&rate=0.01")
+    offline.goto(f"{playground}#task=majority&layers=2&width=16&rate=0.01")
     train(offline, 20)
     last = offline.locator(".machine-head").last
     last.scroll_into_view_if_needed()
+    places = "() => ['.machine-stage', '.machine-below', '#keep'].map((one) => document.querySelector(one).offsetTop)"
+    before = offline.evaluate(places)
     last.click()
     effect, sentence = offline.locator("#heads-note"), offline.locator(".machine-bar p")
     changed = re.compile(r"Accuracy without it: .*% \(all heads on: .*%\).*Press again: on\.")
@@ -205,12 +195,13 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: Page, ad
     expect(offline.locator(".machine-strip .then")).to_have_count(1)
     run, place = offline.locator("#run").bounding_box(), sentence.bounding_box()
     assert run and place and place["y"] >= run["y"] + run["height"] - 1, "not covered by the buttons"
+    assert offline.evaluate(places) == before, "nothing has moved"
     last.click()
     expect(effect).to_be_hidden()
 
 
-def test_links_may_set_what_the_menus_offer(offline: Page, address: str) -> None:
-    offline.goto(address)
+def test_links_may_set_what_the_menus_offer(offline: Page, playground: str) -> None:
+    offline.goto(playground)
     menus = offline.locator("select:not(#language)").evaluate_all(
         "(all) => all.map((menu) => [...menu.options].map((one) => one.value))"
     )
@@ -218,20 +209,17 @@ def test_links_may_set_what_the_menus_offer(offline: Page, address: str) -> None
     expected = [values for name, values in PLAYGROUND.items() if name not in ("task", "lesson")]
     assert offered == [("own", *(name for name in PLAYGROUND["task"] if name != "own")), *expected]
     steps = [step for step in PLAYGROUND["lesson"] if not step.startswith("why")]
-    for step in steps:
-        offline.goto("about:blank")
-        offline.goto(f"{address}#lesson={step}")
-        expect(offline.locator("#lesson b")).to_contain_text(f"Build one, {step} of {len(steps)}")
-        expect(offline.locator("#tasks")).to_have_value("ends")
-        assert offline.url.endswith(f"#lesson={step}")
-        assert offline.locator("#text").input_value()
+    offline.goto("about:blank")
+    offline.goto(f"{playground}#lesson={steps[-1]}")
+    expect(offline.locator("#lesson b")).to_contain_text(f"Build one, {steps[-1]} of {len(steps)}")
+    expect(offline.locator("#tasks")).to_have_value("ends")
+    assert offline.url.endswith(f"#lesson={steps[-1]}") and offline.locator("#text").input_value()
     offline.get_by_role("button", name="Close", exact=True).click()
     assert offline.url.endswith("#task=agreement")
 
 
-def test_a_link_opens_the_same_task_settings_and_sentence(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#task=winner&width=16&rate=0.01")
-    expect(offline.locator("#start-note")).to_contain_text("txcls export playground --encoder")
+def test_a_link_opens_the_same_task_settings_and_sentence(offline: Page, playground: str) -> None:
+    offline.goto(f"{playground}#task=winner&width=16&rate=0.01")
     expect(offline.get_by_label("Start from")).to_be_disabled()
     sentence = "Albion & City? 100 % beaten by County #1"
     offline.locator("#text").fill(sentence)
@@ -249,9 +237,9 @@ def test_a_link_opens_the_same_task_settings_and_sentence(offline: Page, address
 
 
 def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
-    offline: Page, address: str, tmp_path: Path
+    offline: Page, playground: str, tmp_path: Path
 ) -> None:
-    offline.goto(f"{address}#layers=1&width=16&pooling=class_token&positions=learned")
+    offline.goto(f"{playground}#layers=1&width=16&pooling=class_token&positions=learned")
     paste(offline, TABLE)
     expect(offline.locator("#about")).to_contain_text("24 labelled rows to learn.")
     offline.get_by_role("button", name="▶ Train").click()
@@ -278,10 +266,16 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     prediction = load(file)("parcel is late")
     assert prediction.label == "delivery" and prediction.probability is not None
     assert bounded_percentage(prediction.probability) in first_bar.inner_text()
+    offline.evaluate("""() => {
+      window.said = []
+      new MutationObserver(() => said.push(play.textContent)).observe(play, {childList: true})
+    }""")
+    offline.get_by_role("button", name="↻ Train again").dblclick()
+    offline.wait_for_function("() => said.includes('❚❚ Pause') && said.at(-1) === '↻ Train again'")  # was not paused
 
     # The page loads it without its table: it classifies, and is trained further once it has a table.
     offline.goto("about:blank")
-    offline.goto(address)
+    offline.goto(playground)
     offline.locator("input[accept='.zip']").set_input_files(file)
     expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”. Try it")
     assert offline.locator("#curves").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
@@ -295,23 +289,11 @@ def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
     expect(offline.locator("#problem")).to_be_hidden()
     train(offline, steps + 10)
     expect(offline.locator("#measured")).to_contain_text("24 rows; the loaded model may have been trained on them.")
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_moves_when_a_head_is_switched_off(offline: Page, address: str, width: int) -> None:
-    offline.set_viewport_size({"width": width, "height": 844})
-    offline.goto(f"{address}#task=ends&width=16")
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    shown_bars(offline)
-    cut = "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"
-    assert offline.locator(".machine-bars .name").evaluate_all(cut) == [], "names of 14 letters are not cut"
-    places = "() => ['.machine-stage', '.machine-below', '#keep'].map((one) => document.querySelector(one).offsetTop)"
-    before = offline.evaluate(places)
-    for head in range(4):
-        offline.locator(".machine-head").nth(head).click()
-        offline.mouse.move(2, 2)
-        expect(offline.locator(".machine-bar p")).to_contain_text(" off (")
-        assert offline.evaluate(places) == before
+    offline.locator("#tasks").select_option("majority")
+    with offline.expect_download():
+        offline.get_by_role("button", name="Save it and go on").click()
+    expect(offline.locator("#tasks")).to_have_value("majority")
+    expect(offline.locator("#ask")).to_be_hidden()
 
 
 def shown_bars(page: Page) -> list[str]:
@@ -319,70 +301,32 @@ def shown_bars(page: Page) -> list[str]:
     return page.locator(".machine-bars li").all_inner_texts()
 
 
-def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
-    offline: Page, address: str, tmp_path: Path
-) -> None:
-    offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01&seed=3&pooling=attention")
-    train(offline, 60)
-    first = save(offline, tmp_path / "first.zip")
-    before, right = shown_bars(offline), accuracy(offline)
-    offline.goto("about:blank")
-    offline.goto(address)
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    offline.locator("input[accept='.zip']").set_input_files(first)
-    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
-    assert offline.locator("#problem").is_hidden()
-    for label, value in (("Layers", "1"), ("Width", "16"), ("Learning rate", "0.01"), ("Seed", "3")):
-        expect(offline.get_by_label(label)).to_have_value(value)
-    assert "task=majority" in offline.url and "seed=3" in offline.url
-    assert shown_bars(offline) == before and accuracy(offline) == right
-    expect(offline.locator(".truth")).to_be_empty()  # the loaded model may have seen the sentence
-    resaved = save(offline, tmp_path / "again.zip")
-    texts = ["red blue lamp red blue red stone", "blue blue red"]
-    one, other = ([dict(answer.probabilities) for answer in load(file)(texts)] for file in (first, resaved))
-    assert one == [pytest.approx(answer, abs=1e-6) for answer in other]
-    assert bounded_percentage(max(one[0].values())) in before[0]
-    train(offline, steps_of(offline) + 20)
-    assert accuracy(offline) > right - 15
-    # As programs that unpack and pack it again do: deflated, with files of their own.
-    packed = tmp_path / "packed.zip"
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target, zipfile.ZipFile(first) as source:
-        for name in source.namelist():
-            target.writestr(f"renamed/{name.rpartition('/')[2]}", source.read(name))
-            target.writestr(f"__MACOSX/._{name.rpartition('/')[2]}", b"not JSON")
-    offline.locator("input[accept='.zip']").set_input_files(packed)
-    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
-    assert shown_bars(offline) == before
-
-
-def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
-    offline: Page, address: str, tmp_path: Path
+def test_a_saved_model_gives_the_same_answers_and_other_files_are_refused_with_a_sentence(
+    offline: Page, playground: str, tmp_path: Path
 ) -> None:
     """What all models have in common is changed in test_playground_saving.py."""
-    offline.goto(f"{address}#task=majority&layers=1&width=16")
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    offline.goto(f"{playground}#task=majority&layers=1&width=16&rate=0.01&seed=3&pooling=attention")
+    train(offline, 60)
     archive = save(offline, tmp_path / "model.zip").read_bytes()
+    before, right = shown_bars(offline), accuracy(offline)
+    probability = load(tmp_path / "model.zip")(offline.locator("#text").input_value()).probability
+    assert probability is not None and bounded_percentage(probability) in before[0]
 
-    def changed(name: str, old: bytes, new: bytes) -> bytes:
-        """The archive with a part of one member replaced; without the member if that leaves nothing."""
-        out = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w") as target:
-            for member in source.namelist():
-                content = source.read(member)
-                if not member.endswith(name) or (content := content.replace(old or content, new, 1)):
-                    target.writestr(member, content)
-        return out.getvalue()
+    def change(name: str, old: bytes, new: bytes) -> bytes:
+        return changed(archive, name, lambda content: content.replace(old, new, 1))
 
     cases = [
         (b"text,label\n", "This is not a zip file."),
         (b"x" * 11_000_000, "11.0 MB"),
-        (changed("labels.json", b"", b""), "There is no labels.json in it"),
-        (changed("labels.json", b"", b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
-        (changed("tokenizer.json", b'"<unk>"', b'"unknown"'), "Its vocabulary"),
-        (changed("config.json", b'"d_model":16', b'"d_model":128'), "its width is 128; expected 16, 32, 64"),
-        (changed("config.json", b'"d_model":16', b'"d_model":"<img src=x onerror=alert(1)>"'), "its width is"),
-        (changed("config.json", b'"d_ff":32', b'"d_ff":64'), "its d_ff is 64; expected 32"),
+        (archive.replace(b"labels.json", b"labels.jsob"), "There is no labels.json in it"),
+        (changed(archive, "labels.json", lambda _: b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
+        (change("tokenizer.json", b'"<unk>"', b'"unknown"'), "Its vocabulary"),
+        (change("config.json", b'"d_model":16', b'"d_model":128'), "its width is 128; expected 16, 32, 64"),
+        (change("config.json", b'"d_model":16', b'"d_model":"<img src=x onerror=alert(1)>"'), "its width is"),
     ]
+    offline.goto("about:blank")
+    offline.goto(playground)
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
     for number, (content, problem) in enumerate(cases):
         name = f"model {number}.zip"
         offline.locator("input[accept='.zip']").set_input_files(
@@ -392,18 +336,33 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
         expect(offline.locator("#problem")).to_contain_text(problem)
     assert offline.locator("#problem img").count() == 0
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    # As programs that unpack and pack it again do: deflated, with files of their own.
+    packed = tmp_path / "packed.zip"
+    packed.write_bytes(changed(archive, "", bytes, zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(packed, "a") as target:
+        target.writestr("__MACOSX/._config.json", b"not JSON")
+    offline.locator("input[accept='.zip']").set_input_files(packed)
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
+    assert offline.locator("#problem").is_hidden()
+    for label, value in (("Layers", "1"), ("Width", "16"), ("Learning rate", "0.01"), ("Seed", "3")):
+        expect(offline.get_by_label(label)).to_have_value(value)
+    assert "task=majority" in offline.url and "seed=3" in offline.url
+    assert shown_bars(offline) == before and accuracy(offline) == right
+    expect(offline.locator(".truth")).to_be_empty()  # the loaded model may have seen the sentence
+    train(offline, steps_of(offline) + 20)
+    assert accuracy(offline) > right - 15
 
 
-def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#task=majority&layers=1&width=32&rate=0.01")
+def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: Page, playground: str) -> None:
+    offline.goto(f"{playground}#task=majority&layers=1&width=32&rate=0.01")
     offline.get_by_role("button", name="▶ Train").click()
     learned = re.compile(r"· (Paused: .* Press Train to continue|Done: all \d+ held-out texts are right)\.")
     expect(offline.locator("#progress")).to_contain_text(learned, timeout=120_000)
     expect(offline.get_by_role("button", name="Results")).to_have_class("main")
 
 
-def test_a_table_is_explained_before_it_is_learned(offline: Page, address: str) -> None:
-    offline.goto(address)
+def test_a_table_is_explained_before_it_is_learned(offline: Page, playground: str) -> None:
+    offline.goto(playground)
     rows = [
         (f"{text} {n}", label) for n in range(9) for text, label in ((f"parcel {n}", "__proto__"), ("bill", "<b>x</b>"))
     ]
@@ -430,43 +389,31 @@ def test_a_table_is_explained_before_it_is_learned(offline: Page, address: str) 
     expect(offline.locator("#table-problem")).to_contain_text("Texts and labels are the same column.")
     own.get_by_label("Labels").select_option("label")
     expect(offline.locator("#table-problem")).to_be_empty()
-    long = " ".join(f"word{n}" for n in range(60))
-    paste(offline, table_of([(f"{long} {n}", label) for n in range(9) for label in "ab"]))
-    expect(own).to_contain_text("18 of 18 texts are longer; their first 48 tokens are read.")
 
 
-def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: Page, address: str) -> None:
-    offline.goto(address)
+def test_a_dropped_file_and_text_pasted_anywhere_are_tables(offline: Page, playground: str) -> None:
+    offline.goto(playground)
     offline.locator("input[accept*='.xlsx']").first.set_input_files(
         {"name": "my rows.csv", "mimeType": "text/csv", "buffer": TABLE.encode()}
     )
     expect(offline.locator("#own")).to_contain_text("my rows.csv: 24 rows")
+    rows = [(f"text {n}", "xy"[n % 2]) for n in range(18)]
     offline.evaluate(
-        """([pasted, dropped]) => {
-          const settings = {bubbles: true, cancelable: true}, data = () => new DataTransfer()
-          globalThis.give = {
-            paste: () => {
-              const clipboardData = data()
-              clipboardData.setData("text", pasted)
-              document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData, ...settings}))
-            },
-            drop: () => {
-              const dataTransfer = data()
-              dataTransfer.items.add(new File([dropped], "dropped.tsv"))
-              document.body.dispatchEvent(new DragEvent("drop", {dataTransfer, ...settings}))
-            },
-          }
+        """(pasted) => {
+          const clipboardData = new DataTransfer()
+          clipboardData.setData("text", pasted)
+          document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true}))
         }""",
-        [table_of([(f"text {n}", "xy"[n % 2]) for n in range(size)]) for size in (8, 10)],
+        table_of(rows[:8]),
     )
-    for way, title in (("paste", "Pasted table: 8 rows"), ("drop", "dropped.tsv: 10 rows")):
-        offline.evaluate("(way) => give[way]()", way)
-        expect(offline.locator("#own")).to_contain_text(title)
+    expect(offline.locator("#own")).to_contain_text("Pasted table: 8 rows")
+    offline.evaluate(DROP, ["dropped.tsv", base64.b64encode(table_of(rows[:10]).encode()).decode()])
+    expect(offline.locator("#own")).to_contain_text("dropped.tsv: 10 rows")
     expect(offline.locator("#tasks")).to_have_value("own")
 
 
-def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#layers=1&width=16")
+def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(offline: Page, playground: str) -> None:
+    offline.goto(f"{playground}#layers=1&width=16")
     text, note, truth = (offline.locator(one) for one in ("#text", "#reading-note", ".truth"))
     rows = [(f"a {word} text {n}", word) for n in range(110) for word in ("red", "blue")]
     paste(offline, table_of(rows))
@@ -476,12 +423,12 @@ def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(
     expect(truth).to_contain_text(f"held-out label: {dict(rows)[text.input_value()]}")
     expect(note).to_be_empty()
     seen = []
-    for row, _ in rows[:30]:
+    for row, _ in rows[:15]:
         text.fill(row)
         expect(offline.locator(".machine-word").last).to_have_text(row.split()[-1])
         seen.append(note.inner_text() == "The model was trained on this text: change a word, or type your own.")
         assert seen[-1] == (truth.inner_text() == "")
-    assert 15 < sum(seen) < 30
+    assert 7 < sum(seen) < 15
     # With folds, every row is held out once: the picture shows the model that measured it, right or wrong.
     paste(offline, table_of(messages(6, topics=3)))
     expect(offline.locator("#about")).to_contain_text("18 labelled rows to learn. Five-fold cross-validation.")
@@ -494,37 +441,59 @@ def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(
     expect(offline.locator(".machine-bars li").first).to_contain_text(predicted)
 
 
-def test_problems_are_seen_and_end_with_the_next_action(offline: Page, address: str) -> None:
+def test_problems_are_seen_and_end_with_the_next_action(offline: Page, playground: str) -> None:
     offline.set_viewport_size({"width": 390, "height": 844})
-    offline.goto(f"{address}#task=own")
-    problem = offline.locator("#problem")
-    for name in ("Save model", "Save page with model"):
-        offline.get_by_role("button", name=name).click()
-        expect(problem).to_have_text("There is no model yet: press Train.")
-        expect(problem).to_be_in_viewport()
+    offline.goto(f"{playground}#task=own")
+    expect(offline.locator("#progress")).to_have_text("no table yet")
+    assert offline.locator("#picture, #curves").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
+    problem, play = offline.locator("#problem"), offline.locator("#play")
+    offline.get_by_role("button", name="Save model").click()
+    expect(problem).to_have_text("There is no model yet: press Train.")
+    expect(problem).to_be_in_viewport()
+    paste(offline, "text\tlabel\nmy parcel is late\tdelivery\nreset my password\taccount")
+    expect(play).to_be_disabled()
+    assert play.get_attribute("title") == offline.locator("#table-problem").inner_text() != ""
     paste(offline, TABLE)
+    expect(play).to_be_enabled()
     expect(problem).to_be_hidden()
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    expect(offline.locator("#own details")).not_to_have_attribute("open", "")
     no_model = {"name": "no.zip", "mimeType": "application/zip", "buffer": b"no"}
     offline.locator("input[accept='.zip']").set_input_files(no_model)  # type: ignore[arg-type]
     expect(problem).to_be_in_viewport()
-    offline.get_by_role("button", name="▶ Train").click()
+    play.click()
     expect(problem).to_be_hidden()
 
 
-def test_a_saved_page_opens_on_its_model_with_the_accuracy_and_a_sentence(
-    offline: Page, address: str, tmp_path: Path
+def test_a_model_is_not_lost_by_accident_and_its_saved_page_opens_on_it_with_the_accuracy_and_a_sentence(
+    offline: Page, playground: str, tmp_path: Path
 ) -> None:
-    offline.goto(f"{address}#layers=1&width=16")
+    offline.goto(f"{playground}#layers=1&width=16")
     paste(offline, TABLE)
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    is_asked = "() => !dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert not offline.evaluate(is_asked)
     offline.get_by_role("button", name="▶ Train").click()
     wait_for_stage(offline, "done")
+    assert offline.evaluate(is_asked)
+    ask, tasks, seed = offline.locator("#ask"), offline.locator("#tasks"), offline.get_by_label("Seed")
+    steps = steps_of(offline)
+    for lose in (
+        offline.get_by_role("button", name="Reset").click,
+        offline.get_by_role("button", name="↻ Train again").click,
+        lambda: seed.select_option("4"),
+        lambda: tasks.select_option("majority"),
+    ):
+        lose()
+        expect(ask).to_contain_text("its model is not saved")
+        expect(ask).to_be_in_viewport()
+        assert (steps_of(offline), tasks.input_value(), seed.input_value()) == (steps, "own", "1")
+        offline.get_by_role("button", name="Stay").click()
+        expect(ask).to_be_hidden()
     sentence = 'my "late" parcel & <b>more</b>'
     offline.locator("#text").fill(sentence)
     right = int(re.sub(r"\D", "", offline.locator("#accuracy").inner_text().split(".")[0]))
     interval = re.compile(rf"^Accuracy: {right}(\.\d)?\s% \(95\s% interval \d+ to \d+\s%\)$")
-    file, original = tmp_path / "saved.html", Path(unquote(urlsplit(address).path)).read_text("utf-8")
+    file, original = tmp_path / "saved.html", file_of(playground).read_text("utf-8")
     for _ in range(2):  # the second is saved from the first
         with offline.expect_download() as download:
             offline.get_by_role("button", name="Save page with model").click()
@@ -561,8 +530,6 @@ LANGUAGES = {
     "Bitte setzen Sie mein Passwort zurück|Wir wollen das Geld zurück, so geht das nicht|Das Essen war kalt",
     "spanish": "Mi paquete no ha llegado y llevo dos semanas esperando|La impresora está rota otra vez|"
     "Olvidé mi contraseña, por favor|Queremos que nos devuelvan el dinero|La comida estaba fría",
-    "portuguese": "Meu pacote não chegou e estou esperando há duas semanas|A impressora está quebrada de novo|"
-    "Esqueci a minha senha, por favor|Queremos o dinheiro de volta já|A comida estava fria",
     "english": "My parcel is not here and I have waited for weeks|The printer on the second floor is broken|"
     "Please reset my password|We want the money back, this is no way to treat people|The food was cold",
     "tweets": "omg cant believe u did that 😂|ugh mondays... need coffee #tired|idk bruh thats kinda sus ngl|"
@@ -571,10 +538,9 @@ LANGUAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LANGUAGES)
-def test_texts_that_are_not_english_are_noticed(tables: Page, name: str) -> None:
-    is_foreign = tables.evaluate("lackEnglish", 2 * LANGUAGES[name].split("|"))
-    assert is_foreign == (name in ("german", "spanish", "portuguese"))
+def test_texts_that_are_not_english_are_noticed(tables: Page) -> None:
+    for name, texts in LANGUAGES.items():
+        assert tables.evaluate("lackEnglish", 2 * texts.split("|")) == (name in ("german", "spanish")), name
 
 
 def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: Page) -> None:
@@ -591,43 +557,20 @@ def test_only_texts_unlike_english_are_unusual_for_the_encoder(tables: Page) -> 
         return found
 
     english = (
-        "My parcel is late.|Where is my order?|Great pizza!|I am ill|Book flight to Rome|The printer is broken again"
+        "My parcel is late.|Where is my order?|I am ill|Book flight to Rome|Good food, slow service|Hello|ok|Thank you"
     )
-    english += "|Good food, slow service|Hello|Stocks fall on Monday|Password reset link expired|ok|Thank you"
     english += "|Ronaldo leaves Real Madrid|Rio de Janeiro|La Liga results"
-    others = (
-        "asdf qwer|Mein Paket ist nicht da|Das Essen war kalt|Mi paquete no ha llegado|qwertz uiop|Wo ist mein Paket?"
-        "|Ich bin krank|La factura está mal|Le chat dort|De trein is te laat|Mi perro no come"
-    )
+    others = "asdf qwer|Mein Paket ist nicht da|Mi paquete no ha llegado|Wo ist mein Paket?|La factura está mal"
+    others += "|Le chat dort|De trein is te laat|Mi perro no come"
     assert unusual(english.split("|")) == []
     assert unusual(others.split("|")) == others.split("|")
     assert unusual([text for text, _ in messages(100, topics=6)]) == []
 
 
-def test_a_short_table_says_why_train_is_disabled_and_a_folded_one_leaves_room_for_the_picture(
-    offline: Page, address: str
-) -> None:
-    offline.goto(f"{address}#task=own")
-    expect(offline.locator("#progress")).to_have_text("no table yet")
-    assert offline.locator("#picture, #curves").evaluate_all("(all) => all.every((one) => !one.offsetHeight)")
-    paste(offline, "text\tlabel\nmy parcel is late\tdelivery\nreset my password\taccount")
-    expect(offline.locator("#play")).to_be_disabled()
-    problem = offline.locator("#table-problem").inner_text()
-    assert problem and offline.locator("#play").get_attribute("title") == problem
-    paste(offline, TABLE)
-    expect(offline.locator("#play")).to_be_enabled()
-    expect(offline.locator("#own details")).not_to_have_attribute("open", "")
-    expect(offline.locator("#own summary")).to_contain_text("texts in “message”, 2 classes in “topic”")
-    offline.locator("#text").fill("my parcel is not here yet, where is it?")
-    offline.wait_for_function(
-        "() => document.querySelector('.machine-stage').getBoundingClientRect().bottom < innerHeight"
-    )
-
-
 def test_the_lesson_asks_trains_and_shows_the_answer_and_closing_it_returns_to_the_settings_before_it(
-    offline: Page, address: str
+    offline: Page, playground: str
 ) -> None:
-    offline.goto(f"{address}#task=majority&layers=1&width=16&seed=2")
+    offline.goto(f"{playground}#task=majority&layers=1&width=16&seed=2")
     offline.locator("#text").fill("red blue blue")
     offline.get_by_role("button", name="Lessons", exact=True).click()
     expect(offline.get_by_role("button", name="Lesson: Build one")).to_be_in_viewport()
@@ -643,69 +586,6 @@ def test_the_lesson_asks_trains_and_shows_the_answer_and_closing_it_returns_to_t
     for label, value in (("Layers", "1"), ("Width", "16"), ("Seed", "2"), ("Positions", "sinusoidal")):
         expect(offline.get_by_label(label)).to_have_value(value)
     expect(offline.locator("#text")).to_have_value("red blue blue")
-
-
-def test_a_model_of_an_own_table_is_not_lost_by_accident(offline: Page, address: str, tmp_path: Path) -> None:
-    offline.goto(f"{address}#layers=1&width=16")
-    paste(offline, TABLE)
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    is_asked = "() => !dispatchEvent(new Event('beforeunload', {cancelable: true}))"
-    assert not offline.evaluate(is_asked)
-    offline.get_by_role("button", name="▶ Train").click()
-    wait_for_stage(offline, "done")
-    assert offline.evaluate(is_asked)
-    steps, ask = steps_of(offline), offline.locator("#ask")
-    tasks, seed = offline.locator("#tasks"), offline.get_by_label("Seed")
-    for lose in (
-        offline.get_by_role("button", name="Reset").click,
-        offline.get_by_role("button", name="↻ Train again").click,
-        lambda: seed.select_option("4"),
-        lambda: tasks.select_option("majority"),
-    ):
-        lose()
-        expect(ask).to_contain_text("its model is not saved")
-        expect(ask).to_be_in_viewport()
-        assert (steps_of(offline), tasks.input_value(), seed.input_value()) == (steps, "own", "1")
-        offline.get_by_role("button", name="Stay").click()
-        expect(ask).to_be_hidden()
-    tasks.select_option("majority")
-    with offline.expect_download():
-        offline.get_by_role("button", name="Save it and go on").click()
-    expect(tasks).to_have_value("majority")
-    expect(ask).to_be_hidden()
-    tasks.select_option("own")
-    offline.get_by_role("button", name="▶ Train").click()
-    wait_for_stage(offline, "done")
-    save(offline, tmp_path / "model.zip")
-    assert not offline.evaluate(is_asked)
-    offline.evaluate("""() => {
-      const play = document.getElementById("play")
-      window.said = []
-      new MutationObserver(() => said.push(play.textContent)).observe(play, {childList: true})
-    }""")
-    offline.get_by_role("button", name="↻ Train again").dblclick()
-    has_trained = "() => said.includes('❚❚ Pause') && said.at(-1) === '↻ Train again'"  # and was not paused
-    offline.wait_for_function(has_trained)
-
-
-def test_train_is_not_forgotten_while_a_table_is_read(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#layers=1&width=16")
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
-    shown = offline.evaluate(
-        """(text) => {
-          const data = new DataTransfer()
-          data.setData("text", text)
-          const box = document.querySelector("#table")
-          box.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}))
-          document.querySelector("#play").click()
-          return document.querySelector("#progress").textContent
-        }""",
-        table_of([(f"a text with a number {n}", "abc"[n % 3]) for n in range(20_000)]),
-    )
-    assert shown == "Reading the table …"
-    expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
-    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) > 1")
-    expect(offline.locator("#own")).to_contain_text("20,000 rows have a label. 3,000 of them")
 
 
 def test_a_model_of_the_encoder_is_read_saved_and_trained_further(
@@ -744,10 +624,10 @@ def test_a_model_of_the_encoder_is_read_saved_and_trained_further(
 
 
 def test_from_a_table_to_its_csv_with_the_keyboard_alone_and_axe_finds_nothing(
-    offline: Page, address: str, tmp_path: Path
+    offline: Page, playground: str, tmp_path: Path
 ) -> None:
     page = offline
-    page.goto(f"{address}#layers=1&width=16")
+    page.goto(f"{playground}#layers=1&width=16")
 
     def go_to(selector: str) -> None:
         for _ in range(60):
@@ -769,17 +649,14 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone_and_axe_finds_nothing(
     assert_accessible(page)
     go_to("#classify textarea")
     page.keyboard.insert_text("my parcel is late\nreset my password")
-    for name in ("Classify", "Download as CSV"):
-        go_to("#classify button:not([hidden])")
-        while page.evaluate("document.activeElement.textContent") != name:
-            page.keyboard.press("Tab")
-        if name == "Classify":
-            page.keyboard.press("Enter")
-            expect(page.locator("#classify td.number")).to_have_count(2)
+    go_to("#classify button:not([hidden])")
+    page.keyboard.press("Enter")
+    expect(page.locator("#classify td.number")).to_have_count(2)
+    while page.evaluate("document.activeElement.textContent") != "Download as CSV":
+        page.keyboard.press("Tab")
     with page.expect_download() as download:
         page.keyboard.press("Enter")
-    download.value.save_as(tmp_path / "classified.csv")
-    assert "predicted_label" in (tmp_path / "classified.csv").read_text(encoding="utf-8-sig")
+    assert "predicted_label" in download.value.path().read_text(encoding="utf-8-sig")
     page.locator("#reset").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Save it and go on")).to_be_focused()
@@ -795,8 +672,8 @@ def test_from_a_table_to_its_csv_with_the_keyboard_alone_and_axe_finds_nothing(
     assert_accessible(page, rules={"page-has-heading-one": {"enabled": False}})  # the app around it has one
 
 
-def test_training_pauses_in_a_hidden_tab(offline: Page, address: str) -> None:
-    offline.goto(f"{address}#task=ends")
+def test_training_pauses_in_a_hidden_tab(offline: Page, playground: str) -> None:
+    offline.goto(f"{playground}#task=ends")
     offline.get_by_role("button", name="▶ Train").click()
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) > 5")
 
@@ -813,9 +690,9 @@ def test_training_pauses_in_a_hidden_tab(offline: Page, address: str) -> None:
     hide(True)
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
     assert offline.title() == f"❚❚ Paused: {title}"
-    offline.wait_for_timeout(500)
+    offline.wait_for_function("() => (({steps, evaluated}) => steps === evaluated)(document.documentElement.dataset)")
     steps = steps_of(offline)
-    offline.wait_for_timeout(500)
+    offline.wait_for_timeout(300)
     assert steps_of(offline) == steps
     hide(False)
     expect(offline.get_by_role("button", name="❚❚ Pause")).to_be_visible()
@@ -828,17 +705,16 @@ def test_training_pauses_in_a_hidden_tab(offline: Page, address: str) -> None:
 def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a_slow_phone(
     phone: Page, with_encoder: str, tmp_path: Path
 ) -> None:
-    page, watch = phone, Watch()
-    watch.on(page, "")
+    page = phone
     page.goto(with_encoder)
-    page.context.set_offline(True)
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
     started = time.monotonic()
     expect(page.locator("#lead")).to_contain_text("on your own table, train two: pre-trained and from random weights")
     button, picture = page.locator("#play").bounding_box(), page.locator(".machine-stage").bounding_box()
     assert button and button["y"] + button["height"] < 844, "in the first window"
     assert picture and picture["y"] + 150 < 844, "with words and the first maps"
-    paste(page, table_of(messages(10)))
+    rows = [(" ".join(text.split()[:8]), topic) for text, topic in messages(10)]
+    paste(page, table_of(rows))
     expect(page.locator("#own")).to_contain_text("4 classes")
     expect(page.get_by_label("Start from")).to_have_value("encoder")
     page.locator("#play").tap()
@@ -865,11 +741,10 @@ def test_a_newcomer_learns_what_pre_training_gains_and_classifies_more_rows_on_a
         page.get_by_role("button", name="Download as CSV").tap()
     download.value.save_as(tmp_path / "classified.csv")
     with (tmp_path / "classified.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file))
-    assert rows[0][1:] == ["predicted_label", "probability"]
-    assert [row[:2] for row in rows[1:]] == [[text, answer] for (text, _), answer in zip(more, answers, strict=True)]
+        head, *classified = csv.reader(file)
+    assert head[1:] == ["predicted_label", "probability"]
+    assert [row[:2] for row in classified] == [[text, answer] for (text, _), answer in zip(more, answers, strict=True)]
     assert_accessible(page, looks=LOOKS[:1])
-    assert not watch.problems
     assert seconds <= 180
 
 
@@ -878,7 +753,7 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: Page, wi
     offline.set_default_timeout(240_000)
     offline.goto(f"{with_encoder}#lesson=why-1")
     legend, status = offline.locator("#accuracy-curves .legend"), offline.locator("#lesson [role=status]")
-    names = ["from random weights", "pre-trained, frozen", "pre-trained, fine-tuned"]
+    names = ["from random weights", "pre-trained, frozen"]
     expect(offline.locator("#reading-note")).to_contain_text("Not trained yet: the weights are random.")
     expect(offline.locator(".machine-bars")).to_be_visible()
     for n, name in enumerate(names):
@@ -889,10 +764,7 @@ def test_why_pre_training_shows_each_line_after_its_prediction(offline: Page, wi
         expect(status).to_contain_text(re.compile(r"You (were right|predicted)"), timeout=240_000)
         expect(legend).to_contain_text(name)
         assert "steps" not in status.inner_text(), "the bar has the numbers of both models"
-        assert not [later for later in names[n + 1 :] if later in legend.inner_text()]
-        if n < 2:
-            offline.get_by_role("button", name="Next", exact=True).click()
-    expect(offline.locator("#gains")).to_contain_text("Pre-training gained")
+        offline.get_by_role("button", name="Next", exact=True).click()
     offline.get_by_role("button", name="Close", exact=True).click()
     assert offline.url.endswith("#task=few&start=encoder")
 
@@ -915,10 +787,6 @@ steps:
 def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: Page, tmp_path: Path) -> None:
     (tmp_path / "mine.en.yaml").write_text(LESSON, encoding="utf-8")
     lesson = open_lesson(tmp_path / "mine.en.yaml")
-    offline.goto(export_lesson(lesson, tmp_path / "without", single_file=True).as_uri())
-    expect(offline.locator("#lesson")).to_contain_text("Train it.")
-    expect(offline.get_by_role("link", name="playground")).to_have_count(0)
-    expect(offline.get_by_role("link", name="Train a Transformer")).to_be_hidden()
     offline.goto(export_lesson(lesson, tmp_path / "with", single_file=True, with_playground=True).as_uri())
     expect(offline.get_by_role("link", name="Train a Transformer")).to_be_visible()
     with offline.expect_popup() as opened:
@@ -993,10 +861,10 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: Page, ser
     expect(frame.locator("#progress")).to_have_text(trained)
 
 
-def test_the_page_is_small_and_asks_no_server() -> None:
-    html = playground()
-    assert len(playground(language="en")) <= 600_000  # the size of other languages: tests/web/test_languages.py
+def test_the_page_is_small_and_asks_no_server(playground: str) -> None:
+    html = file_of(playground).read_bytes()
     assert b"default-src &#x27;none&#x27;" in html and b"connect-src" not in html
+    assert len(playground_page(language="en")) <= 600_000  # the size of other languages: tests/web/test_languages.py
 
 
 @pytest.fixture(scope="module")
@@ -1010,35 +878,24 @@ def tables(browser: Browser) -> Iterator[Page]:
         yield page
 
 
-@pytest.mark.parametrize("sizes, held_out", [((10, 10), (2, 2)), ((3, 3), (1, 1)), ((21, 2, 1), (5, 1, 0))])
-def test_a_fifth_of_each_class_is_held_out(tables: Page, sizes: tuple[int, ...], held_out: tuple[int, ...]) -> None:
-    rows = [{"text": "a", "label": str(label)} for label, size in enumerate(sizes) for _ in range(size)]
-    split = tables.evaluate("(rows) => splitGenerated(rows, 3)", rows)
-    measured = [sum(row["part"] == 0 for row in split if row["label"] == str(n)) for n in range(len(sizes))]
-    assert measured == list(held_out)
+def test_a_fifth_of_each_class_is_held_out_and_below_200_rows_each_is_measured_once(tables: Page) -> None:
+    for sizes, held_out in (((10, 10), [2, 2]), ((3, 3), [1, 1]), ((21, 2, 1), [5, 1, 0])):
+        rows = [{"text": "a", "label": str(label)} for label, size in enumerate(sizes) for _ in range(size)]
+        split = tables.evaluate("(rows) => splitGenerated(rows, 3)", rows)
+        assert [sum(row["part"] == 0 for row in split if row["label"] == str(n)) for n in range(len(sizes))] == held_out
+    code = "(n) => splitTable(Array.from({length: n}, () => ({})), Array.from({length: n}, (_, i) => i % 5))"
+    for n, parts in ((199, {0, 1, 2, 3, 4}), (200, {-1, 0})):
+        placed = tables.evaluate(code, n)
+        assert {row["part"] for row in placed} == parts
+        assert sum(row["part"] >= 0 for row in placed) == (n if n < 200 else n / 5)
 
 
-@pytest.mark.parametrize("n, parts", [(199, {0, 1, 2, 3, 4}), (200, {-1, 0})])
-def test_below_200_rows_each_is_measured_once_and_above_a_fifth(tables: Page, n: int, parts: set[int]) -> None:
-    placed = tables.evaluate(
-        "(n) => splitTable(Array.from({length: n}, () => ({})), Array.from({length: n}, (_, i) => i % 5))", n
-    )
-    assert {row["part"] for row in placed} == parts
-    assert sum(row["part"] >= 0 for row in placed) == (n if n < 200 else n / 5)
-
-
-@pytest.mark.parametrize(
-    "right, n, only_first, only_second", [(38, 40, 6, 1), (0, 7, 0, 0), (7, 7, 3, 0), (311, 600, 12, 40)]
-)
-def test_intervals_are_those_of_python(tables: Page, right: int, n: int, only_first: int, only_second: int) -> None:
-    shown = tables.evaluate(
-        "([r, n, a, b]) => [wilson(r, n), pairedDifference(a, b, n)]",
-        [right, n, only_first, only_second],
-    )
-    for found, expected in zip(shown, (wilson(right, n), paired_difference(only_first, only_second, n)), strict=True):
-        assert [found["share"], found["low"], found["high"]] == pytest.approx(
-            [expected.value, expected.low, expected.high], abs=1e-12
-        )
+def test_intervals_are_those_of_python(tables: Page) -> None:
+    for right, n, a, b in ((38, 40, 6, 1), (0, 7, 0, 0), (7, 7, 3, 0), (311, 600, 12, 40)):
+        shown = tables.evaluate("([r, n, a, b]) => [wilson(r, n), pairedDifference(a, b, n)]", [right, n, a, b])
+        for found, expected in zip(shown, (wilson(right, n), paired_difference(a, b, n)), strict=True):
+            bounds = [expected.value, expected.low, expected.high]
+            assert [found["share"], found["low"], found["high"]] == pytest.approx(bounds, abs=1e-12)
 
 
 def test_classifiers_are_compared_on_the_rows_that_both_have_answered(tables: Page) -> None:
@@ -1078,8 +935,6 @@ def test_the_headline_names_all_three_models(tables: Page) -> None:
     assert frozen["sentences"][0].endswith("The linear model is 2 points behind: on 40 rows, this may be chance.")
     early = tables.evaluate(RESULTS, {"linear": None, "steps": 0, "stage": "probe"})
     assert early["headline"] == "Pre-trained, frozen 80\u00a0% · from random weights 50\u00a0%"
-    almost = tables.evaluate(RESULTS, {"n": 2000, "linear": 1994})
-    assert almost["headline"].endswith("linear model 99.7\u00a0%"), "not 100 %"
 
 
 def test_what_pre_training_and_fine_tuning_gain_is_said_in_two_paragraphs(tables: Page) -> None:
@@ -1089,9 +944,6 @@ def test_what_pre_training_and_fine_tuning_gain_is_said_in_two_paragraphs(tables
     assert frozen["progress"] == "Pre-training gained 30 points."
     assert remarks.startswith("No better than always answering “a”") and "from random weights, linear model." in remarks
     assert remarks.endswith("The frozen encoder answers and is saved: fine-tuning was no better.")
-    for n in (8, 32):  # the interval is below or above the share of “a”
-        other = tables.evaluate(RESULTS, {"random": n, "linear": n})
-        assert not any("No better" in one for one in other["sentences"])
     tuned = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})
     assert tuned["tuning"] == "Fine-tuning added nothing measurable."
     assert tuned["sentences"][1].endswith(tuned["tuning"])
@@ -1133,7 +985,10 @@ def test_generated_texts_have_the_right_labels(tables: Page) -> None:
         shares = [label for _, label in rows[task]]
         assert 0.4 < shares.count(shares[0]) / len(shares) < 0.6
     for text, winner in rows["winner"]:
-        assert_is_a_report(text, winner)
+        match = re.match(r"(\w+)(?:, who [^,]*,)? (were )?(?:easily )?\w+( to| by)? (\w+)", text)
+        assert match, text
+        first, is_passive, particle, second = match.groups()
+        assert winner == (second if is_passive or particle == " to" else first), text
 
 
 GRAMMAR = {
@@ -1143,21 +998,3 @@ GRAMMAR = {
     "endings": ["yesterday", "at home"],
     "teams": ["Albion", "Athletic", "City", "County"],
 }
-REPORT = re.compile(
-    r"(\w+)(?:, who (\w+)( to)? (\w+) last week,)? (were )?(?:(easily) )?"
-    r"(\w+)( to| by)? (\w+)(?: (yesterday|at home))?\."
-)
-
-
-def assert_is_a_report(text: str, winner: str) -> None:
-    """Check that Python's grammar produces the same sentence for the same winner."""
-    match = REPORT.fullmatch(text)
-    assert match, text
-    first, other_verb, other_to, third, were, manner, verb, particle, second, ending = match.groups()
-    main = "passive" if were else "inverse" if particle else "active"
-    past = next((past for past, participle in GRAMMAR["verbs"].items() if participle == verb), verb) if were else verb  # type: ignore[attr-defined]
-    relative = () if third is None else (("first", "lost to" if other_to else "beat", other_verb, "last week", 0),)
-    form = Form(main=main, verb=past, relatives=relative, manner=manner or "", ending=ending or "")  # type: ignore[arg-type]
-    loser = second if winner == first else first
-    written = make_report(form, winner=winner, loser=loser, others=[third] if third else [])
-    assert written.text == text

@@ -64,21 +64,13 @@ globalThis.packed = async (data, classes, seed) => {
   const saved = await trained(data, classes, seed);
   return send(pack(saved, {...data.config, title: "mine"}, metrics, {step: 7})[1]);
 };
-globalThis.packedFrom = async (data, classes, changes, V) => { // as if its encoder had other sizes and fewer tokens
-  const saved = await trained(data, classes, 1), {model, tokenizer} = saved, {tokens, merges} = tokenizer;
-  const config = {...model.config, ...changes}, fewer = tokens.slice(0, V), known = new Set(fewer);
-  const other = {...tokenizer, tokens: fewer, merges: merges.filter((pair) => known.has(pair.join("")))};
-  const changed = {...saved, tokenizer: other, model: newModel(config, V, classes.length, randomNumbers(3))};
-  const rows = {data: {train_rows: 40, validation_rows: 40}};
-  return send(pack(changed, data.config, rows, {step: 7, validation_accuracy: 0.8})[1]);
-};
 globalThis.answers = async (text, data, texts) => {
   const saved = await unpack(await fileOf(text), data.config);
-  const {task, start, steps, settings, classes, tokenizer, model, measured} = saved;
+  const {task, start, steps, settings, classes, tokenizer, model} = saved;
   const description = {classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}};
   const classifier = Classifier.of(description, new Tokenizer(tokenizer, data.tables), model);
   const probabilities = texts.map((one) => [...classifier.read(one).probabilities]);
-  return {task, start, steps, settings, classes, probabilities, measured};
+  return {task, start, steps, settings, classes, probabilities};
 };
 globalThis.refusal = async (text, data) =>
   unpack(await fileOf(text), data.config).then(() => "", (error) => error.message);
@@ -105,12 +97,6 @@ def modules(browser: Browser) -> Iterator[Page]:
         yield page
 
 
-@pytest.fixture(scope="module")
-def archive(modules: Page, data: dict[str, Any]) -> bytes:
-    """A model that the page has saved."""
-    return base64.b64decode(modules.evaluate("(given) => packed(...given)", [data, CLASSES, 1]))
-
-
 def sent(archive: bytes) -> str:
     return base64.b64encode(zlib.compress(archive, 1)).decode()
 
@@ -118,12 +104,6 @@ def sent(archive: bytes) -> str:
 def answers(modules: Page, archive: bytes, data: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = modules.evaluate("(given) => answers(...given)", [sent(archive), data, TEXTS])
     return found
-
-
-@pytest.fixture(scope="module")
-def opened(modules: Page, data: dict[str, Any], archive: bytes) -> dict[str, Any]:
-    """The saved model's settings and its answers, opened again in the page."""
-    return answers(modules, archive, data)
 
 
 def test_weights_are_rounded_to_the_nearest_16_bit_float_as_by_numpy(modules: Page) -> None:
@@ -134,30 +114,34 @@ def test_weights_are_rounded_to_the_nearest_16_bit_float_as_by_numpy(modules: Pa
     values = np.concatenate([values, -values, bits[np.abs(bits) < 65519]]).astype("<f4")
     rounded = modules.evaluate("(text) => halves(text)", base64.b64encode(values.tobytes()).decode())
     np.testing.assert_array_equal(np.frombuffer(base64.b64decode(rounded), "<u2"), values.astype("<f2").view("<u2"))
-    for value in (65520, -1e30, np.inf, np.nan):
-        refused = modules.evaluate(
-            "(text) => { try { return halves(text) } catch (error) { return error.message } }",
-            base64.b64encode(np.array([1, value], "<f4").tobytes()).decode(),
-        )
-        assert refused.startswith("This model cannot be saved: a weight has numbers that are too large")
+    refused = modules.evaluate(
+        "(text) => { try { return halves(text) } catch (error) { return error.message } }",
+        base64.b64encode(np.array([1, 65520], "<f4").tobytes()).decode(),
+    )
+    assert refused.startswith("This model cannot be saved: a weight has numbers that are too large")
 
 
 def test_a_saved_model_gives_the_same_answers_in_python_and_opened_again(
-    modules: Page, data: dict[str, Any], archive: bytes, opened: dict[str, Any], tmp_path: Path
+    modules: Page, data: dict[str, Any], tmp_path: Path
 ) -> None:
+    archive = base64.b64decode(modules.evaluate("(given) => packed(...given)", [data, CLASSES, 1]))
+    opened = answers(modules, archive, data)
     assert (opened["task"], opened["start"], opened["steps"], opened["classes"]) == ("own", "encoder", 7, CLASSES)
     assert opened["settings"] == {"rate": 0.0003, "batch": 32, "seed": 1}
     file = tmp_path / "model.zip"
     file.write_bytes(archive)
-    assert file.stat().st_size < 10e6
+    assert len(archive) < 10e6
     classifier = txcls.load(file)
     assert classifier.classes == tuple(CLASSES)
     config = classifier.checkpoint.config
-    assert (config.title, config.train.epochs, config.train.token_dropout) == ("mine", 8, 0.1)
-    assert config.model.pooling == "mean" and config.model.max_length == 128
+    assert (config.title, config.model.pooling, config.model.max_length) == ("mine", "mean", 128)
     expected = classifier.probabilities(TEXTS, precision="float32")
     np.testing.assert_allclose(opened["probabilities"], expected, atol=1e-5)
     assert np.ptp(expected, axis=0).max() > 0.01, "the texts get different answers"
+
+    # A page with another encoder, or with none, reads it as it is: the file has its encoder's vocabulary and sizes.
+    unknowing = {**data, "pretrained": None, "encoder": None}
+    np.testing.assert_array_equal(answers(modules, archive, unknowing)["probabilities"], opened["probabilities"])
 
     # Saved again, it is the same model: its weights are already rounded.
     resaved = base64.b64decode(modules.evaluate("(given) => again(...given)", [sent(archive), data]))
@@ -196,12 +180,6 @@ def json_changed(change: Callable[[Any], None]) -> Callable[[bytes], bytes]:
     return changes
 
 
-def overlapping(header: dict[str, Any]) -> None:
-    """Thousands of tensors, each of which is the whole file."""
-    for n in range(1000):
-        header[f"x{n}"] = header["embeddings.token.weight"]
-
-
 def size_changed(archive: bytes, offset: int, size: int) -> bytes:
     """The archive with one of the sizes in the table of contents of model.safetensors changed."""
     entry = archive.rindex(b"PK\x01\x02")
@@ -229,41 +207,27 @@ def test_changed_files_are_refused_with_a_sentence(modules: Page, data: dict[str
     vocabulary = "Its vocabulary is incomplete or too large"
     cases: list[tuple[bytes, str]] = [
         (weights(lambda content: content[:-2] + b"\x00\x7e"), "The numbers of head.bias are damaged"),  # not a number
-        (weights(lambda content: content[:-2] + b"\x00\x7c"), "The numbers of head.bias are damaged"),  # infinity
         (weights(lambda content: content + b"\0\0"), "model.safetensors in it is damaged"),
         (weights(lambda content: b"\xff" * 8 + content[8:]), "model.safetensors in it is damaged"),
         (weights(header_changed(lambda header: header.pop(head))), "Its weights lack head.weight"),
-        (weights(header_changed(lambda header: header[head].update(shape=[192, 3]))), "expected [3,192]"),
         (weights(header_changed(lambda header: header[head].update(dtype="__proto__"))), "not stored as F16 or F32"),
         (weights(header_changed(lambda header: header[head].update(data_offsets=[0, 1152]))), "damaged"),
-        (weights(header_changed(lambda header: header[head].update(data_offsets=["0", None]))), "damaged"),
-        (weights(header_changed(overlapping)), "weights that are not of this model: x0"),
         (weights(header_changed(lambda header: header.update({"__proto__": header[head]}))), "this model: __proto__"),
         (tokenizer(lambda value: value["tokens"].__setitem__(4, "zzq")), vocabulary),
         (tokenizer(lambda value: value["tokens"].append("zzq")), "embeddings.token.weight is [12000,192]"),
         (tokenizer(lambda value: value["tokens"].extend(f"x{n}" for n in range(30_000))), vocabulary),
-        (tokenizer(lambda value: value["merges"].append(["q", "q"])), vocabulary),
-        (tokenizer(lambda value: value.pop("merges")), vocabulary),
         (tokenizer(lambda value: value.update(max_length=10**6)), "max_length is 1000000; expected 128"),
-        (tokenizer(lambda value: value.update(more=1)), "its tokenizer's more is 1"),
         (tokenizer(lambda value: value["config"].update(cleaning=["urls"] * 9)), "its tokenizer's cleaning"),
         (config(lambda value: value["model"].update(pooling="max")), 'its pooling is "max"; expected "mean"'),
-        (config(lambda value: value["model"].update(n_layers=10**9)), "its n_layers is 1000000000; expected a whole"),
         (config(lambda value: value["model"].update(n_layers=12, d_model=1024)), "are too large or do not fit"),
-        (config(lambda value: value["model"].update(d_ff="512")), 'its d_ff is "512"; expected a whole number'),
         (config(lambda value: value["model"].update(mask_padding=False)), "its mask_padding is false"),
-        (config(lambda value: value["calibration"].update(temperature=2)), "its calibration"),
         (config(lambda value: value.pop("model")), "damaged, or is not a model"),
         (changed(good, "labels.json", lambda _: json.dumps([f"c{n}" for n in range(61)]).encode()), "Expected 2 to 60"),
         (changed(good, "labels.json", lambda _: b"[" * 100_000), "damaged, or is not a model"),
-        (changed(good, "labels.json", lambda _: b"\xff"), "damaged, or is not a model"),
         (bomb, "history.jsonl in it is too large. Expected at most 1 MB"),
         (size_changed(good, 24, weights_size - 4), "model.safetensors in it is damaged"),
-        (size_changed(good, 20, 7_999_999), "damaged"),
         (size_changed(deflated, 24, 1000), "A file in it unpacks to more than its size"),
-        (size_changed(good, 42, 3), "model.safetensors in it is damaged"),
         (good[: len(good) // 2], "This is not a zip file"),
-        (good[:-12] + b"\xff\xff" + good[-10:], "damaged"),
     ]  # fmt: skip
     for content, problem in cases:
         refused = modules.evaluate("(given) => refusal(...given)", [sent(content), data])
@@ -271,51 +235,20 @@ def test_changed_files_are_refused_with_a_sentence(modules: Page, data: dict[str
         assert refused.endswith(".") and len(refused) < 300
 
 
-def test_a_model_of_another_encoder_opens_in_every_page(
-    modules: Page, data: dict[str, Any], archive: bytes, opened: dict[str, Any], tmp_path: Path
-) -> None:
-    """The file has its encoder's vocabulary and sizes: a page with another encoder, or with none, reads it as it is."""
-    unknowing = {**data, "pretrained": None, "encoder": None}
-    np.testing.assert_array_equal(answers(modules, archive, unknowing)["probabilities"], opened["probabilities"])
-    smaller = {"n_layers": 2, "d_ff": 64, "n_heads": 2, "positions": "learned", "activation": "relu"}
-    file = tmp_path / "other.zip"
-    file.write_bytes(
-        base64.b64decode(modules.evaluate("(given) => packedFrom(...given)", [data, CLASSES, smaller, 11_000]))
-    )
-    other = answers(modules, file.read_bytes(), unknowing)
-    assert other["measured"] == {"accuracy": 0.8, "n": 40, "nTrained": 40}
-    classifier = txcls.load(file)
-    assert classifier.checkpoint.config.model.n_layers == 2 and classifier.checkpoint.tokenizer.vocab_size == 11_000
-    np.testing.assert_allclose(other["probabilities"], classifier.probabilities(TEXTS, precision="float32"), atol=1e-5)
-
-
-LONG_NAMES = "its labels.json would have more than 0.2 MB, because of very long words or class names."
-
-
-@pytest.mark.parametrize(
-    "other, problem",
-    [("b" * 300_000, LONG_NAMES), ("\ud83d", "the name of a class has half of a character. Correct it in the table.")],
-    ids=["long", "half"],
-)
-def test_what_could_not_be_opened_again_is_not_saved(
-    modules: Page, data: dict[str, Any], other: str, problem: str
-) -> None:
-    sent_classes = json.dumps(["a", other])  # a lone surrogate cannot be sent as it is
-    refused = modules.evaluate("([text, data]) => refusedToPack(JSON.parse(text), data)", [sent_classes, data])
-    assert refused == f"This model cannot be saved: {problem}"
+def test_what_could_not_be_opened_again_is_not_saved(modules: Page, data: dict[str, Any]) -> None:
+    for other, problem in (("b" * 300_000, "very long words or class names."), ("\ud83d", "half of a character.")):
+        sent_classes = json.dumps(["a", other])  # a lone surrogate cannot be sent as it is
+        refused = modules.evaluate("([text, data]) => refusedToPack(JSON.parse(text), data)", [sent_classes, data])
+        assert refused.startswith("This model cannot be saved: ") and problem in refused
 
 
 def test_the_encoder_in_the_browser_is_the_shipped_one(modules: Page, data: dict[str, Any]) -> None:
-    encoder = browser_encoder()
-    assert encoder is not None
     checkpoint = load_checkpoint("encoder")
     found = modules.evaluate(
         """async (data) => {
-          const {name, config, tokenizer, weights} = await loadEncoder(data);
-          const sums = [...weights].map(([name, {data, shape, constant}]) => {
-            return [name, shape, data.reduce((sum, one) => sum + one * one, 0), constant];
-          });
-          return {name, config, nTokens: tokenizer.tokens.length, merges: tokenizer.merges.length, sums};
+          const {tokenizer, weights} = await loadEncoder(data);
+          const squares = (data) => data.reduce((sum, one) => sum + one * one, 0);
+          return {nTokens: tokenizer.tokens.length, sums: [...weights].map(([name, {data}]) => [name, squares(data)])};
         }""",
         data,
     )
@@ -324,9 +257,7 @@ def test_the_encoder_in_the_browser_is_the_shipped_one(modules: Page, data: dict
         for name, value in [*checkpoint.model.state_dict().items(), *checkpoint.model.named_buffers()]
         if name.startswith(("embeddings.", "layers.", "norm."))
     }
-    assert {name: total for name, _, total, _ in found["sums"]} == pytest.approx(expected, rel=1e-6)
-    assert not [name for name, *_, constant in found["sums"] if constant], "they are trained"
-    assert found["config"] == data["pretrained"]["config"] and found["config"]["pooling"] == "mean"
+    assert dict(found["sums"]) == pytest.approx(expected, rel=1e-6)
     assert found["nTokens"] == checkpoint.tokenizer.vocab_size
 
 

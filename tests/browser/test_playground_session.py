@@ -93,12 +93,12 @@ def test_every_row_is_predicted_once_by_a_model_that_has_not_seen_it(engine: Pag
     known = engine.evaluate("(rows) => session.classify(rows.map(({text}) => text))", rows)
     right = sum(got["label"] == row["label"] for got, row in zip(known, rows, strict=True))
     assert right > 42, "the final model has seen them all"
-    for row, answer in list(zip(rows, measured, strict=True))[:20]:
+    for row, answer in list(zip(rows, measured, strict=True))[:10]:
         read = engine.evaluate("({text, part}) => session.read(text, [], 0, part)", row)
         assert read["scene"]["ranked"][0]["index"] == answer, "the picture is of the model that was measured"
 
 
-def test_a_table_is_learned_and_all_answers_agree(engine: Page) -> None:
+def test_a_table_is_learned_all_answers_agree_and_heads_off_change_them(engine: Page) -> None:
     facts = begin(engine, in_folds([*red_or_blue(50), {"text": "", "label": "red"}]), twin=True)
     assert facts == {"nRows": 50, "nParts": 5, "nTruncated": 0, "nWordless": 1, "classes": ["blue", "red"]}
     report = finish(engine)
@@ -116,79 +116,13 @@ def test_a_table_is_learned_and_all_answers_agree(engine: Page) -> None:
     for other in (read["scene"]["ranked"][0], kept):
         assert other["probability"] == pytest.approx(classified["probability"], abs=1e-5)
     assert engine.evaluate("session.classify(['', 'red'])")[0] is None
-
-
-def test_heads_off_change_the_sentence_and_the_accuracy(engine: Page) -> None:
-    begin(engine, in_folds(red_or_blue(50)))
-    finish(engine)
     heads = [f"{layer}.{head}" for layer in (1, 2) for head in (1, 2)]
     read = engine.evaluate("(heads) => session.read('stone blue key lamp', heads)", heads)
     after = [row["probability"] for row in sorted(read["scene"]["ranked"], key=lambda row: row["index"])]
     assert after != pytest.approx(read["before"], abs=1e-6)
     without = engine.evaluate("(heads) => session.accuracyWithout(heads)", heads)
     assert 0 <= without["accuracy"] <= 1 and len(without["answers"]) == 50
-    assert without["loss"] != engine.evaluate("reports.at(-1).runs[0].evaluated.loss")
-
-
-def test_only_the_last_of_several_sentences_is_read_while_it_trains(engine: Page) -> None:
-    begin(engine, in_folds(red_or_blue(150)))
-    engine.evaluate("session.pace(200)")  # a step takes at least that long: the 80 steps outlast the reading
-    engine.evaluate("session.play()")
-    engine.wait_for_function("reports.at(-1)?.runs[0].steps > 0")
-    answers = engine.evaluate(
-        "Promise.all(['red one', 'red two', 'blue three'].map((text) => session.read(text)))"
-        ".then((all) => all.map((answer) => answer && answer.scene.lanes.length))"
-    )
-    assert answers[:2] == [None, None] and answers[2] == 2
-    engine.evaluate("session.pause()")
-    engine.wait_for_function("!reports.at(-1).runs[0].isPlaying")
-    steps = engine.evaluate("reports.at(-1).runs[0].steps")
-    engine.wait_for_timeout(300)
-    assert engine.evaluate("reports.at(-1).runs[0].steps") == steps
-    engine.evaluate("session.pace(0)")
-    assert finish(engine)["runs"][0]["steps"] > steps
-
-
-def test_one_step_and_train_take_the_same_way(engine: Page) -> None:
-    rows = in_folds(red_or_blue(40))
-    begin(engine, rows, twin=True)
-    engine.evaluate("session.step()")
-    engine.wait_for_function("reports.at(-1)?.runs.every(({steps, isPlaying}) => steps === 1 && !isPlaying)")
-    engine.wait_for_function("reports.at(-1).baseline")
-    assert engine.evaluate("reports.at(-1).runs[0].probe")
-    stepped = finish(engine)
-    begin(engine, rows, twin=True)
-    trained = finish(engine)
-    for one, other in zip(stepped["runs"], trained["runs"], strict=True):
-        assert one["evaluated"] == other["evaluated"] and one["preferred"] == other["preferred"]
-
-
-def test_the_time_that_is_left_counts_the_check_against_the_probe(engine: Page) -> None:
-    begin(engine, [{**row, "part": 0 if n < 60 else -1} for n, row in enumerate(red_or_blue(700))])
-    engine.evaluate(
-        """() => {
-          globalThis.nPaused = 0 // once, when the check begins
-          reports.push = function (report) {
-            if (report.runs[0].stage === "checking" && !nPaused++) session.pause()
-            Array.prototype.push.call(this, report)
-          }
-          session.play()
-        }"""
-    )
-    engine.wait_for_function("nPaused && !reports.at(-1).runs[0].isPlaying", timeout=120_000)
-    paused = engine.evaluate("reports.at(-1).runs[0]")
-    assert paused["preferred"] is None and paused["stage"] == "checking"
-    assert finish(engine)["runs"][0]["preferred"] in ("probe", "fine-tuned")
-    runs = [report["runs"][0] for report in engine.evaluate("[...reports]")]
-    left = [run for run in runs if run["remaining"] is not None]
-    in_all = [run["total"] * run["seconds"] / run["steps"] for run in left]
-    for run, seconds in zip(left, in_all, strict=True):
-        if run["stage"] == "training" and run["steps"] < run["total"]:
-            assert run["remaining"] > seconds, "all steps of the check are to come"
-        elif run["stage"] == "checking":
-            assert run["remaining"] <= seconds + 1e-9
-    assert 0 < paused["remaining"] < in_all[-1], "a part of the check is done"
-    assert {run["stage"] for run in left} >= {"training", "checking", "done"} and left[-1]["remaining"] == 0
+    assert without["loss"] != main["evaluated"]["loss"]
 
 
 def test_a_generated_task_goes_on_until_it_is_paused(engine: Page) -> None:

@@ -6,11 +6,9 @@ import csv
 import io
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import page_with
-from tests.browser.workbooks import cell, packed, row, sheet, workbook
+from tests.browser.workbooks import cell, packed, row, workbook
 from tests.data.spellings import OWN_CLASSES, SPELLINGS
 from txcls.data.labels import label_name
 from txcls.data.splits import first_copies, near_copies
@@ -30,22 +28,16 @@ MODULES += ["playground/training/optimizer"]
 IN_THE_PAGE = """
 const sourceOf = (name, data) =>
   name === null ? data : new File([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], name);
-globalThis.read = async (name, data, options) => {
-  try {
-    const table = await readTable(sourceOf(name, data), options);
-    return {...table, ...await guessColumns(table)};
-  } catch (error) {
-    return {refused: error.message};
-  }
-};
-globalThis.examples = async (name, data, {columns = null, merges = [], isChecked = true} = {}) => {
-  try {
-    const table = await readTable(sourceOf(name, data));
-    return await examplesOf(table, columns ?? await guessColumns(table), new Map(merges), {isChecked});
-  } catch (error) {
-    return {refused: error.message};
-  }
-};
+// What a function returns, or its refusal, as JSON: Playwright takes long for long lists.
+const answer = (attempt) => attempt().catch((error) => ({refused: error.message})).then(JSON.stringify);
+globalThis.read = (name, data, options) => answer(async () => {
+  const table = await readTable(sourceOf(name, data), options);
+  return {...table, ...await guessColumns(table)};
+});
+globalThis.examples = (name, data, {columns = null, merges = [], isChecked = true} = {}) => answer(async () => {
+  const table = await readTable(sourceOf(name, data));
+  return examplesOf(table, columns ?? await guessColumns(table), new Map(merges), {isChecked});
+});
 Object.assign(globalThis, {foldsOf, randomNumbers, readTable, toCsv, variantsOf, withColumns});
 """
 THINGS = ["router", "printer", "screen", "cable", "laptop", "charger", "keyboard", "scanner"]
@@ -74,27 +66,25 @@ def messages(n: int, seed: int = 0) -> list[tuple[str, str]]:
     ]
 
 
-def sent(data: bytes | str) -> str:
-    return base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+def ask(page: Page, function: str, name: str | None, data: bytes | str, options: dict[str, Any]) -> dict[str, Any]:
+    given = data if name is None else base64.b64encode(data if isinstance(data, bytes) else data.encode()).decode()
+    answer = page.evaluate(f"(given) => {function}(...given)", [name, given, options])
+    result: dict[str, Any] = json.loads(answer)
+    return result
 
 
 def read(page: Page, data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
     """The table in a file, with its columns, or the sentence in `refused`."""
-    result: dict[str, Any] = page.evaluate("([name, data, options]) => read(name, data, options)",
-                                           [name, sent(data), options])  # fmt: skip
-    return result
+    return ask(page, "read", name, data, options)
 
 
 def paste(page: Page, text: str, **options: Any) -> dict[str, Any]:
-    result: dict[str, Any] = page.evaluate("([text, options]) => read(null, text, options)", [text, options])
-    return result
+    return ask(page, "read", None, text, options)
 
 
 def examples(page: Page, data: bytes | str, name: str = "table.csv", **options: Any) -> dict[str, Any]:
     """The rows to train on, and those to classify, or the sentence in `refused`."""
-    result: dict[str, Any] = page.evaluate("([name, data, options]) => examples(name, data, options)",
-                                           [name, sent(data), options])  # fmt: skip
-    return result
+    return ask(page, "examples", name, data, options)
 
 
 def pairs(result: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -144,9 +134,10 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize(
+    "delimiter, end, encoding",
+    [(",", "\n", "utf-8"), (";", "\r\n", "utf-8-sig"), ("\t", "\r", "utf-16"), ("|", "\n", "utf-16-be")],
+)
 def test_delimited_text_is_read_as_in_python(
     page: Page, tmp_path: Path, delimiter: str, end: str, encoding: str
 ) -> None:
@@ -164,7 +155,7 @@ def test_delimited_text_is_read_as_in_python(
 
 
 def test_random_cells_are_read_as_they_were_written(page: Page) -> None:
-    for seed in range(150):
+    for seed in range(40):
         rng = random.Random(seed)
         width = rng.randint(2, 5)
         alphabet = rng.choice(('",;\t\n aé', "ab ,;", '" \n\tb', "'|x,\t"))
@@ -182,37 +173,26 @@ def test_text_that_is_not_unicode_is_windows_1252(page: Page) -> None:
     assert result["notes"] == ["The file is not UTF-8; it was read as Windows-1252 (Latin-1)."]
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
+def test_pasted_tables_have_all_their_rows(page: Page) -> None:
+    for text, n_rows in (
         ("late parcel\tdelivery\nno login\taccount\nlost parcel\tdelivery\n", 3),  # without names
-        ("It is late.\tdelivery\nNo login!\taccount\n", 2),
         ("text\tlabel\nlate parcel\tdelivery\nno login\taccount\n", 2),
         ("Is it late?\tdelivery\nHello, all\nno login\taccount\nlost\tdelivery", 4),  # a row without a label
         ('"Great" he said\tblame\n"bad\tblame\n5" screen\tpraise\n', 3),  # quotes of the text
         ("sep=;\ntext;label\nlate, but here;a\nnever came;b\n", 2),
         ('text,label\n"a ""quoted"" text",x\n"unclosed, text,y\nlast,x\n', 3),
-    ],
-)
-def test_pasted_tables_have_all_their_rows(page: Page, text: str, expected: int) -> None:
-    result = paste(page, text)
-    assert len(result["rows"]) == expected
-    assert {len(cells) for cells in result["rows"]} == {2}
-    assert result["text"] == 0
+    ):
+        result = paste(page, text)
+        assert ([len(cells) for cells in result["rows"]], result["text"]) == ([2] * n_rows, 0), text
 
 
 def test_a_row_without_a_label_is_one_to_classify(page: Page) -> None:
     missing = ("", "?", "-", "n/a", "NULL", "NaN", "#N/A")
     rows = [*messages(12), *((text, label) for (text, _), label in zip(messages(7, seed=5), missing, strict=True))]
     result = examples(page, as_csv([("text", "label"), *rows]))
-    assert [(one["text"], one["label"], one["line"]) for one in result["labelled"]] == [
-        (text, label, line) for line, (text, label) in enumerate(rows[:12])
-    ]
+    assert [(one["text"], one["label"]) for one in result["labelled"]] == rows[:12]
     assert [(one["text"], one["label"]) for one in result["unlabelled"]] == [(text, "") for text, _ in rows[12:]]
-    assert (
-        "7 rows have no label (such as “?”, “-”, “n/a”, “NULL”, …); they can be classified afterwards."
-        in result["notes"]
-    )
+    assert any(note.startswith("7 rows have no label") for note in result["notes"])
 
 
 def test_none_is_a_class_unless_other_labels_are_clearly_missing(page: Page) -> None:
@@ -231,8 +211,7 @@ def test_labels_are_named_as_in_python(page: Page) -> None:
 
 
 def test_titles_above_the_names_and_repeated_names_are_left_out(page: Page) -> None:
-    head = ("message", "kind")
-    body = messages(24)
+    head, body = ("message", "kind"), messages(24)
     rows = [("Export of 3 May",), (), head, *body[:8], head, *body[8:16], head, *body[16:]]
     result = read(page, as_csv(rows))
     assert result["headings"] == list(head)
@@ -241,13 +220,6 @@ def test_titles_above_the_names_and_repeated_names_are_left_out(page: Page) -> N
         "Row 1 is a title (“Export of 3 May”); the column names are in row 3.",
         "2 rows that repeat the column names were left out.",
     ]
-
-
-def test_missing_and_repeated_names_become_different_names(page: Page) -> None:
-    body = [(n, f"text {n}", "ab"[n % 2], n, "") for n in range(8)]
-    result = read(page, as_csv([("", "text", "label", "text", ""), *body]))
-    assert result["headings"] == ["column 1", "text", "label", "text (2)"]
-    assert "Several columns are named “text”; a number was added to the names." in result["notes"]
 
 
 def test_texts_may_contain_the_delimiter_without_quotes(page: Page) -> None:
@@ -270,30 +242,28 @@ def forms_of_json(rows: list[tuple[str, str]]) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("form", forms_of_json([]))
-def test_forms_of_json_are_read(page: Page, form: str) -> None:
-    result = read(page, json.dumps(forms_of_json(messages(12))[form]), "table.json")
-    assert result["headings"] == ["text", "label"]
-    assert pairs(result) == messages(12)
+def test_forms_of_json_are_read(page: Page) -> None:
+    for form, content in forms_of_json(messages(12)).items():
+        result = read(page, json.dumps(content), "table.json")
+        assert (result["headings"], pairs(result)) == (["text", "label"], messages(12)), form
 
 
-@pytest.mark.parametrize("is_list", [False, True])
-def test_json_may_have_texts_inside_objects(page: Page, is_list: bool) -> None:
+def test_json_may_have_texts_inside_objects(page: Page) -> None:
     items = [
         {"id": 10**17 + n, "ticket": {"subject": text[:9], "body": text}, "meta": {"queue": label, "tags": ["x", "y"]}}
         for n, (text, label) in enumerate(messages(20))
     ]
-    result = read(page, json.dumps(items) if is_list else "\n".join(map(json.dumps, items)), "table.json")
-    assert result["headings"] == ["id", "ticket.subject", "ticket.body", "meta.queue", "meta.tags"]
-    assert pairs(result) == messages(20)
-    assert result["rows"][1][0] == str(10**17 + 1)  # more digits than JavaScript's numbers have
-    assert result["rows"][0][4] == "x; y"
+    for content in (json.dumps(items), "\n".join(map(json.dumps, items))):
+        result = read(page, content, "table.json")
+        assert result["headings"] == ["id", "ticket.subject", "ticket.body", "meta.queue", "meta.tags"]
+        assert pairs(result) == messages(20)
+        assert result["rows"][1][0] == str(10**17 + 1)  # more digits than JavaScript's numbers have
+        assert result["rows"][0][4] == "x; y"
 
 
 def test_broken_json_is_answered_with_its_line(page: Page) -> None:
     lines = [*(json.dumps({"text": text, "label": label}) for text, label in messages(5)), '{"text": oops}']
     assert read(page, "\n".join(lines), "x.jsonl")["refused"].startswith("Line 6 is not valid JSON:")
-    assert "is not valid JSON" in read(page, '[{"text": "a"', "x.json")["refused"]
 
 
 def test_fasttext_is_read(page: Page) -> None:
@@ -303,12 +273,12 @@ def test_fasttext_is_read(page: Page) -> None:
     assert pairs(result) == [("both", "a; b"), *messages(12)]
 
 
-@pytest.mark.parametrize("text", ["Hello, my parcel is late\nThe app crashes, again\nNo comma here", "Only one text"])
-def test_lines_without_columns_are_texts_to_classify(page: Page, text: str) -> None:
-    result = paste(page, text, isToClassify=True)
-    assert [cells for [cells] in result["rows"]] == text.split("\n")
-    assert result["headings"] is None and result["label"] is None
-    assert paste(page, f"text\n{text}\nlast", isToClassify=True)["headings"] == ["text"]
+def test_lines_without_columns_are_texts_to_classify(page: Page) -> None:
+    for text in ("Hello, my parcel is late\nThe app crashes, again\nNo comma here", "Only one text"):
+        result = paste(page, text, isToClassify=True)
+        assert [cells for [cells] in result["rows"]] == text.split("\n")
+        assert result["headings"] is None and result["label"] is None
+        assert paste(page, f"text\n{text}\nlast", isToClassify=True)["headings"] == ["text"]
 
 
 # Workbooks
@@ -333,33 +303,24 @@ def test_a_workbook_is_read_as_in_python(page: Page, tmp_path: Path) -> None:
     assert (result["text"], result["label"], result["format"]) == (0, 1, "Excel")
 
 
-@pytest.mark.parametrize(
-    "serial, style, is_1904, expected",
-    [
+def test_numbers_with_a_format_of_dates_are_dates(page: Page) -> None:
+    formats = [0, 14, 22, 164, 165, 166]
+    codes = {164: '#,##0.00 "Symphony"\\d', 165: "[h]:mm", 166: "[$-407]d. mmmm yyyy;@"}
+    for serial, style, is_1904, expected in (
         (43831, 1, False, "2020-01-01"),
         (43831.75, 2, False, "2020-01-01 18:00:00"),
-        (43831.999999999, 2, False, "2020-01-02"),
         (59, 1, False, "1900-02-28"),
         (61, 1, False, "1900-03-01"),
         (0.5, 2, False, "12:00:00"),
-        (0, 1, True, "1904-01-01"),
         (42369, 1, True, "2020-01-01"),
-        (43831, 0, False, "43831"),
         (43831, 3, False, "43831"),  # an amount of money
         (1.5, 4, False, "1.5"),  # hours
         (43831, 5, False, "2020-01-01"),  # a format of one's own
         (-1, 1, False, "-1"),
-        (1e10, 1, False, "10000000000"),
-    ],
-)
-def test_numbers_with_a_format_of_dates_are_dates(
-    page: Page, serial: float, style: int, is_1904: bool, expected: str
-) -> None:
-    formats = [0, 14, 22, 164, 165, 166]
-    codes = {164: '#,##0.00 "Symphony"\\d', 165: "[h]:mm", 166: "[$-407]d. mmmm yyyy;@"}
-    body = [row(1, "text", "date"), *(row(n, f"text {n}", cell(serial, style=style)) for n in range(2, 8))]
-    result = read(page, workbook(body, formats=formats, codes=codes, is_1904=is_1904), "table.xlsx")
-    assert {cells[1] for cells in result["rows"]} == {expected}
+    ):
+        body = [row(1, "text", "date"), *(row(n, f"text {n}", cell(serial, style=style)) for n in range(2, 8))]
+        result = read(page, workbook(body, formats=formats, codes=codes, is_1904=is_1904), "table.xlsx")
+        assert {cells[1] for cells in result["rows"]} == {expected}
 
 
 def test_all_kinds_of_strings_are_read(page: Page) -> None:
@@ -434,14 +395,6 @@ def test_formulas_without_values_are_answered_with_what_to_do(page: Page) -> Non
     assert result["notes"] == [never.format("number", "To use them: o") + "save it."]
 
 
-def test_the_workbook_is_found_through_its_relations(page: Page) -> None:
-    body = sheet([row(n, *one) for n, one in enumerate([("text", "label"), *messages(8)], start=1)])
-    data = workbook(
-        [], path="book/main.xml", sheet_path="/pages/first.xml", parts={"pages/first.xml": body.encode("utf-16")}
-    )
-    assert pairs(read(page, data, "table.xlsx")) == messages(8)
-
-
 OTHER_FILES = {
     "an encrypted workbook": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(900) + "EncryptedPackage".encode("utf-16-le"),
     "an old Excel file (.xls)": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000),
@@ -458,33 +411,32 @@ OTHER_FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", OTHER_FILES)
-def test_other_files_are_answered_with_what_came_and_what_to_do(page: Page, kind: str) -> None:
-    refused = read(page, OTHER_FILES[kind], "table.xls")["refused"]
-    assert refused.startswith(f"This is {kind}")
-    assert "Expected a table as .xlsx, .csv, .tsv, .txt or .jsonl." in refused
+def test_other_files_are_answered_with_what_came_and_what_to_do(page: Page) -> None:
+    for kind, content in OTHER_FILES.items():
+        refused = read(page, content, "table.xls")["refused"]
+        assert refused.startswith(f"This is {kind}")
+        assert "Expected a table as .xlsx, .csv, .tsv, .txt or .jsonl." in refused
 
 
 # Columns
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("text", "label"), ("Message", "Kind"), ("reviewText", "Sentiment"), ("Nachricht", "Kategorie"),
-        ("Kommentar", "Thema"), ("commentaire libre", "thème"), ("texte", "Étiquette"), ("mensaje", "categoría"),
-        ("comentário", "classe"), ("mensagem", "rótulo"), ("utterance", "intent"), ("Titel", "Rubrik"), ("a", "b"),
-    ],
-)  # fmt: skip
-def test_columns_are_guessed_from_names_and_contents(page: Page, names: tuple[str, str]) -> None:
+def test_columns_are_guessed_from_names_and_contents(page: Page) -> None:
     rng = random.Random(0)
-    rows = [("id", "date", names[1], "source", "price", names[0], "constant")]
-    rows += [
-        (f"T{n:05}", f"2024-05-{n % 28 + 1:02}", label, rng.choice(("app", "web")), str(rng.random()), text, "x")
-        for n, (text, label) in enumerate(messages(200))
-    ]
-    result = read(page, as_csv(rows))
-    assert (result["text"], result["label"]) == (5, 2)
+    for text, label in (
+        ("reviewText", "Sentiment"),
+        ("Nachricht", "Kategorie"),
+        ("commentaire libre", "thème"),
+        ("mensaje", "categoría"),
+        ("a", "b"),
+    ):
+        rows = [("id", "date", label, "source", "price", text, "constant")]
+        rows += [
+            (f"T{n:05}", f"2024-05-{n % 28 + 1:02}", kind, rng.choice(("app", "web")), str(rng.random()), message, "x")
+            for n, (message, kind) in enumerate(messages(200))
+        ]
+        result = read(page, as_csv(rows))
+        assert (result["text"], result["label"]) == (5, 2)
 
 
 def test_the_columns_that_predict_each_other_are_texts_and_labels(page: Page) -> None:
@@ -492,24 +444,20 @@ def test_the_columns_that_predict_each_other_are_texts_and_labels(page: Page) ->
     rows = [("a", "b", "c"), *((text, rng.choice(("app", "web")), label if rng.random() < 0.7 else "other")
                                for text, label in messages(300))]  # fmt: skip
     assert read(page, as_csv(rows))["label"] == 2
-    rows = [("subject", "body", "queue"), *((text, "see above" if n % 2 else f"Hello, number {n}, best, Sam", label)
-                                            for n, (text, label) in enumerate(messages(200)))]  # fmt: skip
-    result = read(page, as_csv(rows))
-    assert (result["text"], result["label"]) == (0, 2)
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        [f"id-{n}" for n in range(40)], [str(n) for n in range(40)], ["same"] * 40, ["0.5"] * 40,
-        [f"2024-01-{n % 28 + 1:02}" for n in range(40)], [f"person{n}@example.com" for n in range(40)],
-    ],
-)  # fmt: skip
-def test_ids_dates_numbers_and_constants_are_neither_texts_nor_labels(page: Page, column: list[str]) -> None:
-    rows = [("x", "y"), *zip(column, (text for text, _ in messages(40)), strict=True)]
-    result = read(page, as_csv(rows))
-    assert (result["text"], result["label"]) == (1, None)
-    assert result["problem"]
+def test_ids_dates_numbers_and_constants_are_neither_texts_nor_labels(page: Page) -> None:
+    for column in (
+        [f"id-{n}" for n in range(40)],
+        [str(n) for n in range(40)],
+        ["same"] * 40,
+        [f"2024-01-{n % 28 + 1:02}" for n in range(40)],
+        [f"person{n}@example.com" for n in range(40)],
+    ):
+        rows = [("x", "y"), *zip(column, (text for text, _ in messages(40)), strict=True)]
+        result = read(page, as_csv(rows))
+        assert (result["text"], result["label"]) == (1, None)
+        assert result["problem"]
 
 
 def test_html_is_read_as_its_visible_text(page: Page) -> None:
@@ -526,33 +474,16 @@ def test_html_is_read_as_its_visible_text(page: Page) -> None:
 # Labels
 
 
-KINDS = ("capitals", "accents", "spaces or marks")
-REASONS = {f"only {' and '.join(kinds)} differ." for n in (1, 2, 3) for kinds in combinations(KINDS, n)} | {
-    "only the number or mark before it differs.",
-    "only the ending differs.",
-    "one letter differs, and few rows have this spelling.",
-    "it seems to be short for the other, and few rows have it.",
-}
-
-
 def variants(page: Page, counts: Mapping[str, int]) -> list[tuple[dict[str, int], str]]:
     labels = [label for label, n in counts.items() for _ in range(n)]
-    proposals = page.evaluate("(labels) => variantsOf(labels)", labels)
-    for proposal in proposals:
-        assert proposal["why"] in REASONS
-    return [(dict(proposal["from"]), proposal["to"]) for proposal in proposals]
+    return [(dict(one["from"]), one["to"]) for one in page.evaluate("(labels) => variantsOf(labels)", labels)]
 
 
-@pytest.mark.parametrize("counts, expected", SPELLINGS)
-def test_spellings_of_a_class_are_proposed_for_merging(
-    page: Page, counts: Mapping[str, int], expected: list[tuple[dict[str, int], str]]
-) -> None:
-    assert variants(page, counts) == expected
-
-
-@pytest.mark.parametrize("counts", OWN_CLASSES)
-def test_classes_of_their_own_are_not_proposed(page: Page, counts: Mapping[str, int]) -> None:
-    assert variants(page, counts) == []
+def test_spellings_of_a_class_are_proposed_for_merging_and_those_of_others_are_not(page: Page) -> None:
+    for counts, expected in SPELLINGS:
+        assert variants(page, counts) == expected
+    for counts in OWN_CLASSES:
+        assert variants(page, counts) == []
 
 
 def test_merged_labels_are_those_of_the_examples(page: Page) -> None:
@@ -565,24 +496,18 @@ def test_merged_labels_are_those_of_the_examples(page: Page) -> None:
 # Limits and splits
 
 
-@pytest.mark.parametrize(
-    "rows, problem",
-    [
+def test_rows_that_cannot_be_trained_on_are_answered_with_a_sentence(page: Page) -> None:
+    cases: list[tuple[list[tuple[str, str]], str]] = [
         ([(text, "x") for text, _ in messages(20)], "All 20 rows with a label have the same, “x”."),
         ([(text, f"c{n % 61}") for n, (text, _) in enumerate(messages(122))], "Column “label” has 61 different labels"),
         (messages(5), "There are 5 rows with a text and a label. Expected at least 6"),
         ([("", label) for _, label in messages(9)], "Column “text” has no texts."),
         ([(f"{n}.5", label) for n, (_, label) in enumerate(messages(9))], "Column “text” has numbers, such as “0.5”."),
         ([(text, "?") for text, _ in messages(9)], "No row has both a text and a label in column “label”."),
-    ],
-)
-def test_rows_that_cannot_be_trained_on_are_answered_with_a_sentence(
-    page: Page, rows: list[tuple[str, str]], problem: str
-) -> None:
-    data = as_csv([("text", "label"), *rows])
-    assert examples(page, data, columns={"text": 0, "label": 1})["refused"].startswith(problem)
-    if not problem.startswith("Column “text”"):
-        assert "refused" not in examples(page, data, columns={"text": 0, "label": 1}, isChecked=False)
+    ]
+    for rows, problem in cases:
+        data = as_csv([("text", "label"), *rows])
+        assert examples(page, data, columns={"text": 0, "label": 1})["refused"].startswith(problem)
 
 
 def test_of_a_large_table_rows_are_drawn_in_proportion_to_the_classes(page: Page) -> None:
@@ -593,14 +518,15 @@ def test_of_a_large_table_rows_are_drawn_in_proportion_to_the_classes(page: Page
     assert counts["b"] == pytest.approx(750, abs=5) and 1 <= counts["rare"] <= 2
     lines = [one["line"] for one in result["labelled"]]
     assert lines == sorted(set(lines))
-    assert sum(line < 4500 for line in lines) == pytest.approx(1125, abs=60)  # spread over the table
     assert any("12,000 rows have a label. 3,000 of them" in note and "python -m txcls train FILE" in note
                for note in result["notes"])  # fmt: skip
-    assert result == examples(page, as_csv([("text", "label"), *rows]))
 
 
 def test_larger_files_are_answered_with_the_command(page: Page) -> None:
-    assert "python -m txcls train FILE" in read(page, b"text,label\n" * 800_000)["refused"]
+    refused = page.evaluate(
+        "() => readTable(new File(['text,label\\n'.repeat(800_000)], 'table.csv')).catch((error) => error.message)"
+    )
+    assert "python -m txcls train FILE" in refused
 
 
 def folds(page: Page, rows: Sequence[tuple[str, str]], k: int = 5, seed: int = 1) -> list[int]:
@@ -621,9 +547,6 @@ def test_folds_spread_each_class_and_depend_only_on_the_seed(page: Page) -> None
     for label in "abc":
         counts = Counter(fold for fold, (_, other) in zip(of_rows, rows, strict=True) if other == label)
         assert max(counts[fold] for fold in range(5)) - min(counts[fold] for fold in range(5)) <= 1
-    assert max(Counter(of_rows).values()) - min(Counter(of_rows).values()) <= 3
-    assert set(folds(page, [("a", "x"), ("b", "x"), ("c", "y")], k=5)) <= set(range(5))
-    assert folds(page, []) == []
 
 
 def test_equal_and_nearly_equal_texts_are_in_the_same_fold(page: Page) -> None:
@@ -641,68 +564,39 @@ def test_equal_and_nearly_equal_texts_are_in_the_same_fold(page: Page) -> None:
     of_rows = folds(page, rows)
     for first, fold in zip(near_copies(texts, first_copies(texts)), of_rows, strict=True):
         assert fold == of_rows[first]  # groups by Python's own comparison
-    by_words: dict[str, int] = {}
-    for (text, _), fold in zip(rows, of_rows, strict=True):
-        key = " ".join("".join(c if c.isalpha() else " " for c in text.lower()).split())
-        assert by_words.setdefault(key, fold) == fold
 
 
-def test_a_text_that_new_data_will_contain_too_is_split_like_others(page: Page) -> None:
+def test_copies_stay_together_whatever_their_labels_unless_new_data_will_contain_them_too(page: Page) -> None:
     rng = random.Random(0)
+    texts = [" ".join(words(rng, 9)) for _ in range(10)]
+    of_rows = folds(page, [(text, rng.choice("ab")) for text in texts for _ in range(6)])
+    assert all(len(set(of_rows[6 * n : 6 * n + 6])) == 1 for n in range(10))
     rows = [("see above", "a")] * 40 + [(" ".join(words(rng, 9)), "ab"[n % 2]) for n in range(160)]
     assert set(folds(page, rows)[:40]) == set(range(5))
 
 
-def test_copies_of_a_tenth_of_the_rows_stay_together_whatever_their_labels(page: Page) -> None:
-    rng = random.Random(0)
-    texts = [" ".join(words(rng, 9)) for _ in range(10)]
-    rows = [(text, rng.choice("ab")) for text in texts for _ in range(6)]
-    of_rows = folds(page, rows)
-    assert all(len(set(of_rows[6 * n : 6 * n + 6])) == 1 for n in range(10))
-
-
 # Output
 
-DANGEROUS = ["=1+1", "+1 234", "-5", "+5", "-1.5e3", "@x", "\tx", "＝1", "a=b", 'say "hi"', "", "-", "two\nlines", "x"]
 
-
-def escape_formula(value: str) -> str:
-    """The value with an apostrophe before it if a spreadsheet would run it as a formula (OWASP, CSV Injection)."""
-    is_number = re.fullmatch(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?", value)
-    return f"'{value}" if re.match(r"[=+\-@\t\r\n＝＋－＠]", value) and not is_number else value
-
-
-def table_csv(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table as CSV with all fields quoted and formulas escaped."""
+def test_results_are_csv_in_which_no_spreadsheet_runs_a_formula(page: Page) -> None:
+    """OWASP, CSV Injection."""
+    cells = ["=1+1", "+1 234", "-5", "-1.5e3", "@x", "\tx", "＝1", "a=b", 'say "hi"', "", "-", "two\nlines"]
+    safe = ["'=1+1", "'+1 234", "-5", "-1.5e3", "'@x", "'\tx", "'＝1", "a=b", 'say "hi"', "", "'-", "two\nlines"]
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerows([escape_formula(cell) if isinstance(cell, str) else cell for cell in row] for row in (head, *rows))
-    return out.getvalue()
-
-
-def test_results_are_csv_as_python_writes_it(page: Page) -> None:
-    rows = [[value, value[::-1], (7 * n + 1) / 7] for n, value in enumerate(DANGEROUS)]
+    writer.writerows([["text", "'=label", "p"], *([cell, "b", (7 * n + 1) / 7] for n, cell in enumerate(safe))])
+    rows = [[cell, "b", (7 * n + 1) / 7] for n, cell in enumerate(cells)]
     text = page.evaluate("([head, rows]) => toCsv(head, rows)", [["text", "=label", "p"], rows])
-    assert text == "\ufeff" + table_csv(["text", "'=label", "p"], rows)
-    ascii_rows = [["a", "b"]]
-    assert page.evaluate("(rows) => toCsv(['x', 'y'], rows)", ascii_rows) == table_csv(["x", "y"], ascii_rows)
+    assert text == "\ufeff" + out.getvalue()
+    assert page.evaluate("toCsv(['x', 'y'], [['a', 'b']])") == '"x","y"\n"a","b"\n'
 
 
 def test_results_keep_the_visitors_own_columns(page: Page) -> None:
-    data = as_csv([("id", "text", "probability", "Predicted_Label"), (1, "Oil prices rise again", 0.11, "mine"),
-                   (2, "The striker scored twice", 0.22, "mine2")])  # fmt: skip
-    result = page.evaluate(
-        """async (data) => withColumns(await readTable(data),
-             [["predicted_label", ["a", "b"]], ["probability", [0.5]], ["probability", [1, 2]]])""",
-        data,
-    )
-    added = ["predicted_label (2)", "probability (2)", "probability (3)"]
-    assert result["headings"] == ["id", "text", "probability", "Predicted_Label", *added]
+    data = as_csv([("id", "text", "probability"), (1, "Oil prices rise", 0.11), (2, "The striker scored twice", 0.22)])
+    code = "async (data) => withColumns(await readTable(data), [['label', ['a', 'b']], ['probability', [0.5, 1]]])"
+    result = page.evaluate(code, data)
+    assert result["headings"] == ["id", "text", "probability", "label", "probability (2)"]
     assert result["rows"] == [
-        ["1", "Oil prices rise again", "0.11", "mine", "a", 0.5, 1],
-        ["2", "The striker scored twice", "0.22", "mine2", "b", "", 2],
+        ["1", "Oil prices rise", "0.11", "a", 0.5],
+        ["2", "The striker scored twice", "0.22", "b", 1],
     ]
-    plain = page.evaluate(
-        "async (data) => withColumns(await readTable(data, {isToClassify: true}), [['x', ['y']]])", "one text"
-    )
-    assert plain == {"headings": ["column 1", "x"], "rows": [["one text", "y"]]}

@@ -3,7 +3,6 @@
 import base64
 import random
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -75,9 +74,8 @@ globalThis.readAll = (given, texts, off, means) => {
   const pooled = run(featureSteps(model, texts));
   return {logits: [...logits.data], pooled: [...pooled.data], means: run(headMeanSteps(model, texts))};
 };
-Object.assign(globalThis, {hasKernel, modelOf, listed, gradientSteps, logitsOf, logitSteps,
-  keepUsedRows, featureSteps, restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, borrowArena,
-  giveBack, idle});
+Object.assign(globalThis, {hasKernel, modelOf, listed, gradientSteps, logitsOf, logitSteps, keepUsedRows, featureSteps,
+  restoreAllRows, modelForTexts, newModel, randomNumbers, AdamW, run, idle});
 """
 PROBLEM = """([given, texts]) => {
   try { logitsOf(modelOf(given), texts); } catch (error) { return error.message; }
@@ -154,7 +152,7 @@ def padded(texts: list[list[int]]) -> torch.Tensor:
     return torch.tensor([ids + [0] * (width - len(ids)) for ids in texts])
 
 
-def check_gradients(result: dict[str, Any], model: TextClassifier, *, atol: float = 0.0) -> None:
+def check_gradients(result: dict[str, Any], model: TextClassifier) -> None:
     """The page's gradients are within 1e-4 of PyTorch's, relative to the largest number of each tensor."""
     gradients = {name: received(text) for name, text in result["gradients"]}
     expected = {name: parameter.grad for name, parameter in model.named_parameters()}
@@ -168,27 +166,19 @@ def check_gradients(result: dict[str, Any], model: TextClassifier, *, atol: floa
         assert np.abs(gradients[name] - reference).max() <= 1e-4 * np.abs(reference).max() + 1e-9, name
 
 
-def check_against_pytorch(engine: Page, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_every_gradient_equals_pytorchs(engine: Page, plain_engine: Page, seed: int) -> None:
     rng = random.Random(seed)
     model = random_model(random_config(rng), seed).double()
     texts, labels = random_batch(rng, 7)
     logits = model(padded(texts))
     loss = F.cross_entropy(logits, torch.tensor(labels))
     loss.backward()
-    result = engine.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
+    page = plain_engine if seed % 5 == 0 else engine
+    result = page.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
     assert result["loss"] / len(texts) == pytest.approx(loss.item(), rel=1e-5)
     assert result["right"] == int((logits.argmax(1) == torch.tensor(labels)).sum())
     check_gradients(result, model)
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_every_gradient_equals_pytorchs(engine: Page, seed: int) -> None:
-    check_against_pytorch(engine, seed)
-
-
-@pytest.mark.parametrize("seed", range(50, 60))
-def test_every_gradient_equals_pytorchs_without_webassembly(plain_engine: Page, seed: int) -> None:
-    check_against_pytorch(plain_engine, seed)
 
 
 def test_texts_that_are_read_one_part_after_the_other_have_the_gradients_of_a_batch(engine: Page) -> None:
@@ -230,13 +220,13 @@ def use_masks(
     monkeypatch.setattr(Dropout, "forward", forward)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_gradients_of_the_whole_objective_equal_pytorchs(
     engine: Page, plain_engine: Page, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hidden dropout, token dropout and label smoothing, from the same random numbers."""
     rng = random.Random(100 + seed)
-    dropout = 0.0 if seed % 3 == 0 else 0.3
+    dropout = 0.3 if seed else 0.0
     model = random_model(random_config(rng).model_copy(update={"dropout": dropout}), seed).double()
     texts, labels = random_batch(rng, 9)
     train = TrainConfig(label_smoothing=0.1, consistency=0.0, token_dropout=0.25)
@@ -255,39 +245,11 @@ def test_gradients_of_the_whole_objective_equal_pytorchs(
         check_gradients(result, model)
 
 
-def test_dropout_has_its_rate_scale_and_seed(engine: Page, plain_engine: Page) -> None:
-    dropped = """([seed, p, n]) => {
-      const arena = borrowArena(), at = arena.takeZeros(n);
-      arena.view(at, n).fill(3);
-      arena.kernel.dropout(at, n, seed | 0, Math.round(p * 2 ** 32) | 0, 1 / (1 - p));
-      const values = [...arena.view(at, n)];
-      giveBack(arena);
-      return values;
-    }"""
-    n = 40_000
-    for p in (0.1, 0.5, 0.9):
-        values = np.array(engine.evaluate(dropped, [3_000_000_000, p, n]))
-        assert set(values.round(4)) == {0.0, round(3 / (1 - p), 4)}
-        kept = values > 0
-        assert kept.mean() == pytest.approx(1 - p, abs=4 * np.sqrt(p * (1 - p) / n))
-        neighbours = np.corrcoef(kept[1:], kept[:-1])[0, 1]
-        assert abs(neighbours) < 4 / np.sqrt(n), "numbers next to each other are dropped independently"
-        np.testing.assert_allclose(plain_engine.evaluate(dropped, [3_000_000_000, p, n]), values, rtol=1e-6)
-        other = np.array(engine.evaluate(dropped, [3_000_000_001, p, n])) > 0
-        assert (kept == other).mean() == pytest.approx(p * p + (1 - p) ** 2, abs=0.02), "another seed, another mask"
-
-
-@pytest.mark.parametrize("norm, positions", [("pre", "learned"), ("post", "sinusoidal")])
-def test_a_hundred_steps_have_the_losses_of_pytorch(engine: Page, norm: Any, positions: Any) -> None:
-    rng = random.Random(3)
-    config = ModelConfig(d_model=16, n_heads=2, n_layers=2, d_ff=24, max_length=12, norm=norm, positions=positions,
-                         dropout=0.0)  # fmt: skip
-    model = random_model(config, 0)
-    initial_model = sent(model)
-    train = TrainConfig(learning_rate=3e-3, weight_decay=0.05, gradient_clip=0.5, schedule="constant",
-                        warmup_fraction=0.1)  # fmt: skip
-    batches = [random_batch(rng, 8) for _ in range(10)] * 10
-    optimizer, expected = make_optimizer(model, train), []
+def train_in_pytorch(
+    model: TextClassifier, train: TrainConfig, batches: list[tuple[list[list[int]], list[int]]]
+) -> list[float]:
+    """The loss of each step."""
+    optimizer, losses = make_optimizer(model, train), []
     for step, (texts, labels) in enumerate(batches):
         set_learning_rate(optimizer, learning_rate(step, total=len(batches), config=train))
         loss = F.cross_entropy(model(padded(texts)), torch.tensor(labels))
@@ -295,10 +257,21 @@ def test_a_hundred_steps_have_the_losses_of_pytorch(engine: Page, norm: Any, pos
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), train.gradient_clip)
         optimizer.step()
-        expected.append(loss.item())
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0], "it learns"
+    return losses
+
+
+def test_a_hundred_steps_have_the_losses_of_pytorch(engine: Page) -> None:
+    rng = random.Random(3)
+    config = ModelConfig(d_model=16, n_heads=2, n_layers=2, d_ff=24, max_length=12, norm="post", dropout=0.0)
+    model = random_model(config, 0)
+    given, batches = sent(model), [random_batch(rng, 8) for _ in range(10)] * 10
+    train = TrainConfig(learning_rate=3e-3, weight_decay=0.05, gradient_clip=0.5, schedule="constant",
+                        warmup_fraction=0.1)  # fmt: skip
+    expected = train_in_pytorch(model, train, batches)
     options = {"rate": 3e-3, "decay": 0.05, "clip": 0.5, "warmup": 10}
-    losses = engine.evaluate("([...given]) => trainOn(...given)", [initial_model, batches, options])["losses"]
-    assert expected[-1] < 0.7 * expected[0], "it learns"
+    losses = engine.evaluate("([...given]) => trainOn(...given)", [given, batches, options])["losses"]
     np.testing.assert_allclose(losses, expected, atol=1e-3)
 
 
@@ -308,62 +281,31 @@ TEXTS = (
     "Wall St. falls as oil prices climb to a record of $54 a barrel",
     "Is it worth 3/5? Unbelievably funny in its first half, unbearable afterwards!",
     "ok",
-    "Où est la gare? \U0001f642 zażółć",
     "play some jazz in the kitchen",
-    "A court in The Hague ruled on Tuesday that the merger of both companies may go ahead in 2031 under conditions.",
 )
 
 
-@pytest.fixture(scope="module")
-def encoder() -> tuple[TextClassifier, list[list[int]]]:
-    """A classifier that starts from the shipped encoder with a random head, and the ids of TEXTS."""
+def test_fifty_steps_from_the_shipped_encoder_have_the_losses_and_weights_of_pytorch(engine: Page) -> None:
+    """With only the embedding rows of the used tokens trained, and warm-up and cosine decay."""
     checkpoint = load_checkpoint("encoder")
     config = checkpoint.config.model.model_copy(update={"pooling": "mean"})
     torch.manual_seed(0)
     model = TextClassifier(config, vocab_size=checkpoint.tokenizer.vocab_size, n_classes=CLASSES)
     start_from(model, checkpoint)
-    return model, [checkpoint.tokenizer.encode(text).ids for text in TEXTS]
-
-
-def test_gradients_from_the_shipped_encoder_equal_pytorchs(
-    engine: Page, encoder: tuple[TextClassifier, list[list[int]]]
-) -> None:
-    model, texts = deepcopy(encoder[0]).double(), encoder[1]
-    labels = [b % CLASSES for b in range(len(texts))]
-    loss = F.cross_entropy(model(padded(texts)), torch.tensor(labels))
-    loss.backward()
-    result = engine.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
-    assert result["loss"] / len(texts) == pytest.approx(loss.item(), rel=1e-5)
-    check_gradients(result, model)
-
-
-def test_a_hundred_steps_from_the_shipped_encoder_have_the_losses_and_weights_of_pytorch(
-    engine: Page, encoder: tuple[TextClassifier, list[list[int]]]
-) -> None:
-    """With only the embedding rows of the used tokens trained, and warm-up and cosine decay."""
-    model, texts = deepcopy(encoder[0]), encoder[1]
+    texts = [checkpoint.tokenizer.encode(text).ids for text in TEXTS]
     labels = [b % CLASSES for b in range(len(texts))]
     used = sorted({token for ids in texts for token in ids})
     given = sent(model)
     train = TrainConfig(learning_rate=3e-4, weight_decay=0.05, layer_decay=1.0, warmup_fraction=0.1)
-    batches = [(texts[step % 2 :: 2], labels[step % 2 :: 2]) for step in range(100)]
-    optimizer, expected = make_optimizer(model, train), []
+    batches = [(texts[step % 2 :: 2], labels[step % 2 :: 2]) for step in range(50)]
     initial = model.embeddings.token.weight.detach().clone()
     unused = torch.ones(len(initial), dtype=torch.bool)
     unused[[0, 1, 2, 3, *used]] = False
-    for step, (part, targets) in enumerate(batches):
-        set_learning_rate(optimizer, learning_rate(step, total=len(batches), config=train))
-        loss = F.cross_entropy(model(padded(part)), torch.tensor(targets))
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), train.gradient_clip)
-        optimizer.step()
-        expected.append(loss.item())
+    expected = train_in_pytorch(model, train, batches)
     with torch.no_grad():
         model.embeddings.token.weight[unused] = initial[unused]  # without their weight decay
-    options = {"rate": 3e-4, "decay": 0.05, "clip": 1.0, "schedule": [100, 0.1], "used": used}
+    options = {"rate": 3e-4, "decay": 0.05, "clip": 1.0, "schedule": [50, 0.1], "used": used}
     result = engine.evaluate("([...given]) => trainOn(...given)", [given, batches, options])
-    assert expected[-1] < 0.5 * expected[0], "it learns"
     np.testing.assert_allclose(result["losses"], expected, atol=1e-3)
     weights = {name: received(text) for name, text in result["weights"]}
     for name, parameter in model.named_parameters():
@@ -374,47 +316,27 @@ def test_a_hundred_steps_from_the_shipped_encoder_have_the_losses_and_weights_of
             )
 
 
-def test_a_model_of_the_used_rows_reads_as_the_whole_one(engine: Page) -> None:
+def test_a_model_of_the_used_rows_reads_any_text_as_the_whole_one(engine: Page) -> None:
     rng = random.Random(8)
-    model = random_model(random_config(rng).model_copy(update={"pooling": "attention"}), 8)
+    model = random_model(random_config(rng), 8)
     texts, _ = random_batch(rng, 5)
     used = sorted({token for ids in texts for token in ids if token % 2})
-    result = engine.evaluate(
+    whole, read = engine.evaluate(
         """([given, texts, used]) => {
-          const base = modelOf(given), small = keepUsedRows(base, used), table = "embeddings.token.weight";
-          const kept = [...new Set([0, 1, 2, 3, ...used])];
-          const known = texts.map((ids) => ids.filter((id) => kept.includes(id))).filter((ids) => ids.length);
+          const base = modelOf(given), small = keepUsedRows(base, used);
           const read = texts.map((ids) => modelForTexts(small, base, ids));
-          const logits = {
-            whole: [...logitsOf(base, texts).data], knownWhole: [...logitsOf(base, known).data],
-            known: [...logitsOf(small.model, known.map((ids) => ids.map((id) => small.idOf[id]))).data],
-            read: read.map(({model, ids}) => [...logitsOf(model, [ids]).data]).flat(),
-          };
-          const copied = [...small.model.weights].filter(([name, {data}]) => data !== base.weights.get(name).data);
-          small.model.weights.get(table).data.fill(7);
-          const {weights} = restoreAllRows(small.model, used, base), D = given.config.d_model;
-          const rows = Array.from({length: 40}, (_, id) => weights.get(table).data.subarray(id * D, (id + 1) * D));
-          const trained = rows.map((row) => row.every((x) => x === 7));
-          const unchanged = base.weights.get(table).data.every((x) => x !== 7);
-          return {logits, copied: copied.map(([name]) => name), trained, unchanged, kept,
-            nRows: small.model.weights.get(table).shape[0],
-            changedRow: [...modelForTexts(small, base, [used[0]]).model.weights.get(table).data]};
+          return [[...logitsOf(base, texts).data], read.flatMap(({model, ids}) => [...logitsOf(model, [ids]).data])];
         }""",
         [sent(model), texts, used],
     )
-    logits = result["logits"]
-    np.testing.assert_allclose(logits["known"], logits["knownWhole"], atol=1e-6)
-    np.testing.assert_allclose(logits["read"], logits["whole"], atol=1e-5)
-    assert result["copied"] == ["embeddings.token.weight"] and result["unchanged"]
-    assert [token for token, is_trained in enumerate(result["trained"]) if is_trained] == sorted(result["kept"])
-    assert result["nRows"] == len(result["kept"]) and set(result["changedRow"]) == {7}
+    np.testing.assert_allclose(read, whole, atol=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_many_texts_at_once_are_read_as_by_the_engine_of_the_picture(engine: Page, seed: int) -> None:
     rng = random.Random(200 + seed)
     config = random_config(rng)
-    given, (texts, _) = sent(random_model(config, seed)), random_batch(rng, 120)
+    given, (texts, _) = sent(random_model(config, seed)), random_batch(rng, 40)
     n_heads, layers = config.n_heads, range(config.n_layers)
     off = [{"layer": rng.choice(layers), "head": rng.randrange(n_heads)} for _ in range(seed)]
     means = None
@@ -485,24 +407,13 @@ def test_the_kernels_memory_does_not_grow_with_the_number_of_steps(engine: Page)
     assert sizes[0] < 64e6
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"pooling": "max"}, 'pooling = "max"'), ({"activation": "silu"}, 'activation = "silu"'),
-    ({"norm": "rms"}, 'norm = "rms"'), ({"positions": "rotary"}, 'positions = "rotary"'),
-    ({"d_embedding": 4}, "narrower"),
-])  # fmt: skip
-def test_unknown_settings_are_errors(engine: Page, change: dict[str, Any], message: str) -> None:
-    given = sent(random_model(random_config(random.Random(0)), 0))
-    given["config"] |= change
-    answer = engine.evaluate(
-        "(given) => { try { logitsOf(modelOf(given), [[5]]); } catch (error) { return error.message; } }", given
-    )
-    assert message in answer
-
-
-def test_texts_without_tokens_or_with_too_many_are_errors(engine: Page) -> None:
+def test_texts_and_models_that_cannot_be_read_are_errors(engine: Page) -> None:
+    """Settings that are not implemented: test_web_settings.py."""
     given = sent(random_model(random_config(random.Random(0)), 0))
     assert "no tokens" in engine.evaluate(PROBLEM, [given, [[5], []]])
     assert "13 tokens; this model reads at most 12" in engine.evaluate(PROBLEM, [given, [[5] * 13]])
+    given["config"] |= {"d_embedding": 4}
+    assert "narrower" in engine.evaluate(PROBLEM, [given, [[5]]])
 
 
 def test_initial_weights_have_the_names_shapes_and_spread_of_pytorch(engine: Page) -> None:
@@ -510,20 +421,17 @@ def test_initial_weights_have_the_names_shapes_and_spread_of_pytorch(engine: Pag
         {"norm": "pre", "positions": "learned", "pooling": "attention"},
         {"norm": "post", "positions": "sinusoidal", "pooling": "mean"},
     ):
-        config = ModelConfig.model_validate(
-            {"d_model": 24, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 12, **choices}
-        )
+        sizes = {"d_model": 24, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 12}
+        config = ModelConfig.model_validate({**sizes, **choices})
         torch.manual_seed(0)
-        model = TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES)
-        expected = {name: (shape, received(text)) for name, shape, text in sent(model)["weights"]}
+        expected = sent(TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES))["weights"]
+        given = [config.model_dump(mode="json"), VOCABULARY, CLASSES]
         initial = {
-            name: (shape, received(text))
-            for name, shape, text in engine.evaluate(
-                "([...given]) => initialWeights(...given)", [config.model_dump(mode="json"), VOCABULARY, CLASSES]
-            )
+            name: (shape, text) for name, shape, text in engine.evaluate("(all) => initialWeights(...all)", given)
         }
-        assert initial.keys() == expected.keys()
-        for name, (shape, values) in expected.items():
+        assert initial.keys() == {name for name, *_ in expected}
+        for name, shape, text in expected:
             assert initial[name][0] == shape, name
-            assert initial[name][1].std() == pytest.approx(values.std(), rel=0.15, abs=1e-6), name
-        assert not initial["embeddings.token.weight"][1][:24].any(), "the padding vector"
+            spread = received(text).std()
+            assert received(initial[name][1]).std() == pytest.approx(spread, rel=0.15, abs=1e-6), name
+        assert not received(initial["embeddings.token.weight"][1])[:24].any(), "the padding vector"

@@ -9,23 +9,24 @@ from playwright.sync_api import Browser, Page, WebSocket
 
 from tests.browser.conftest import PATIENCE_MS, Server
 from tests.browser.server import free_port, serving
-from tests.browser.visitors import Visitor, visit_pages_together, visit_together
+from tests.browser.visiting import text_box, visit
+from tests.browser.visitors import Visitor, visit_together
 from tests.conftest import FULL_SIZE
 
 pytestmark = pytest.mark.attack
 
 
-@pytest.mark.parametrize("page", ["", "attention", "heads", "explanation", "whatif"] if FULL_SIZE else ["", "whatif"])
+@pytest.mark.parametrize("page", ["", "attention", "heads", "explanation", "whatif"] if FULL_SIZE else [""])
 def test_thirty_visitors_at_once_see_only_their_own_texts(server: Server, page: str) -> None:
     before = len(server.complaints())
     names = [f"visitor{n:02}of{page or 'classify'}" for n in range(30)]
     visits = visit_together(server.address, page, [f"the bank raised {name} again" for name in names])
-    for name, visit in zip(names, visits, strict=True):
-        assert visit.finished
-        assert name.encode() in visit.sent
-        assert b"Traceback" not in visit.sent
+    for name, one in zip(names, visits, strict=True):
+        assert one.finished
+        assert name.encode() in one.sent
+        assert b"Traceback" not in one.sent
         for other in names:
-            assert other == name or other.encode() not in visit.sent, f"{name} was sent the text of {other}"
+            assert other == name or other.encode() not in one.sent, f"{name} was sent the text of {other}"
     assert server.complaints()[before:] == []
 
 
@@ -48,14 +49,14 @@ def settled(pid: int) -> float:
 def test_computations_end_when_their_visitors_have_left(shipped: Server) -> None:
     words = "shares of the bank fell after the report on rates and the comet was seen by voters " * 12
     n = 6
-    with Visitor(shipped.address, patience=150) as visitor:
+    with Visitor(shipped.address) as visitor:
         visitor.open("explanation", checkpoint="imdb", text="a film about the sea")
         start = settled(shipped.pid)
         visitor.open("explanation", checkpoint="imdb", text=words)
         seconds_of_one = settled(shipped.pid) - start
     start = settled(shipped.pid)
-    requests = [("explanation", f"{words} {number}") for number in range(n)]
-    visit_pages_together(shipped.address, requests, leave_after=0.3, checkpoint="imdb")
+    texts = [f"{words} {number}" for number in range(n)]
+    visit_together(shipped.address, "explanation", texts, leave_after=0.3, checkpoint="imdb")
     spent = settled(shipped.pid) - start
     assert spent < 0.5 * n * seconds_of_one, (
         f"{n} visitors who left cost {spent:.1f} s; one who stays costs {seconds_of_one:.1f} s"
@@ -71,7 +72,7 @@ def test_text_typed_while_the_server_restarts_is_answered_afterwards(
     page.set_default_timeout(PATIENCE_MS)
     sockets: list[WebSocket] = []
     page.on("websocket", lambda socket: sockets.append(socket))
-    box = page.locator('[class*="st-key-text_box"] textarea')
+    box = text_box(page)
     with serving(tmp_path / "1.log", environment=environment, port=port) as app:
         page.goto(f"{app.address}/?text=the+bank")
         page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
@@ -91,10 +92,8 @@ def test_text_typed_while_the_server_restarts_is_answered_afterwards(
 
 
 def test_a_text_of_megabytes_is_cut_in_the_browser_with_a_message(page: Page, server: Server) -> None:
-    page.goto(f"{server.address}/?text=the+bank")
-    page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
+    visit(page, server, text="the bank")
     page.wait_for_function("window.txclsStopLiveText !== undefined")
-    box = page.locator('[class*="st-key-text_box"] textarea')
-    box.fill("the striker scored twice " * 120_000)
+    text_box(page).fill("the striker scored twice " * 120_000)
     page.get_by_text("longer than 20,000 characters").wait_for()
-    assert len(box.input_value()) == 20_000
+    assert len(text_box(page).input_value()) == 20_000

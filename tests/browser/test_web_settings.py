@@ -3,7 +3,6 @@
 import base64
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -14,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser import test_training_parity as parity
 from tests.browser.conftest import page_with
-from tests.conftest import make_checkpoint
+from tests.conftest import Untrained, make_checkpoint
 from txcls.classifier import Classifier
 from txcls.config import ModelConfig
 from txcls.config.places import IMPLEMENTED, UNREAD, not_available
@@ -36,8 +35,6 @@ CHOICES = {
 SWITCHES = [name for name, field in ModelConfig.model_fields.items() if field.annotation is bool]
 NUMBERS = {"norm_epsilon": (1e-5, 1e-12)}
 """The values of a number that some places implement."""
-LATER = ("norm_epsilon", "embedding_norm", "pooler")
-"""Settings that models which were saved before lack."""
 VALUES = [
     *((name, value) for name, values in NUMBERS.items() for value in values),
     *((name, value) for name, values in CHOICES.items() for value in values),
@@ -86,16 +83,6 @@ def test_the_table_lists_every_value_of_every_setting() -> None:
     assert not_available(ModelConfig(norm_epsilon=1e-6), "page") == "not available for model.norm_epsilon = 1e-06"
 
 
-def test_a_setting_that_is_not_in_the_table_is_available_with_its_default_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = ModelConfig(pool_padding=True)
-    without = {name: values for name, values in IMPLEMENTED.items() if name != "pool_padding"}
-    monkeypatch.setattr("txcls.config.places.IMPLEMENTED", without)
-    assert not_available(ModelConfig(), "steps") is None
-    assert not_available(changed, "steps") == "not available for model.pool_padding = True"
-    unknown = ModelConfig().model_copy(update={"pooling": "max"})
-    assert not_available(unknown, "page") == "not available for max pooling (model.pooling = 'max')"
-
-
 @pytest.mark.parametrize("name, value", VALUES, ids=[f"{name}={value}" for name, value in VALUES])
 def test_a_value_gives_the_numbers_of_python_or_is_refused_by_name(
     engine: Page, tmp_path: Path, name: str, value: Any
@@ -141,54 +128,32 @@ def test_training_in_the_browser_has_the_gradients_of_python_or_refuses_a_value(
     parity.check_gradients(result, model)
 
 
-@pytest.mark.parametrize("name", CHOICES)
-def test_an_unknown_value_is_an_error_everywhere(engine: Page, tmp_path: Path, name: str) -> None:
-    checkpoint = make_checkpoint(tmp_path / "model", **SMALL)
-    config = checkpoint.config.model.model_copy(update={name: "new"})
+@pytest.mark.parametrize("name", [name for name in CHOICES if name != "init"])  # that one is only for training
+def test_an_unknown_value_is_an_error_everywhere(engine: Page, untrained: Untrained, name: str) -> None:
+    classifier = untrained(**SMALL)
+    config = classifier.checkpoint.config.model.model_copy(update={name: "new"})
     with pytest.raises(ValueError, match=f"{name}: 'new' is not implemented"):
         TextClassifier(config, vocab_size=20, n_classes=3)
-    if name == "init":  # only for training
-        return
-    changed = replace(checkpoint, config=checkpoint.config.model_copy(update={"model": config}))
-    assert str(unsupported(changed)).endswith(f"is not available for new {name} (model.{name} = 'new')")
     refusal = f'is not available for new {name} ({name} = "new"); expected "'
-    assert refusal in browser_answers(engine, Predictor(checkpoint), **{name: "new"})
+    assert refusal in browser_answers(engine, classifier, **{name: "new"})
     given = config.model_dump(mode="json", warnings=False)
-    for act in (
-        "newModel(config, 20, 3, Math.random)",
-        "run(textClassifier({config, weights: new Map()}, [5]))",
-        "pooling({config, weights: new Map()}, {data: new Float32Array(24), shape: [2, 12]}, new Trace())",
-    ):
+    for act in ("newModel(config, 20, 3, Math.random)", "run(textClassifier({config, weights: new Map()}, [5]))"):
         assert refusal in engine.evaluate(f"(config) => refusal(() => {act})", given)
 
 
-def test_a_setting_that_is_missing_or_not_a_number_is_an_error(engine: Page) -> None:
+def test_settings_that_are_missing_or_no_numbers_and_unknown_ways_of_reading_are_errors(engine: Page) -> None:
     config = ModelConfig(**SMALL).model_dump(mode="json")
     check = "(config) => refusal(() => checkSettings(config))"
-    assert engine.evaluate(check, config) == ""
-    sizes = ["d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length"]
-    needed = [
-        *sizes,
-        *(
-            name
-            for name, values in IMPLEMENTED.items()
-            if sum("page" in at for at in values.values()) > 1 and name not in LATER
-        ),
-    ]
-    for name in needed:
+    assert engine.evaluate(check, config) == engine.evaluate(check, {**config, "d_embedding": 6}) == ""
+    assert 'n_layers = "2"; expected a number' in engine.evaluate(check, {**config, "n_layers": "2"})
+    for name in (*SMALL, "d_embedding", "pooling", "norm", "positions", "causal"):
         without = {key: value for key, value in config.items() if key != name}
         assert f"{name} = undefined" in engine.evaluate(check, without)
-    assert 'n_layers = "2"; expected a number' in engine.evaluate(check, {**config, "n_layers": "2"})
-    assert engine.evaluate(check, {**config, "d_embedding": 6}) == ""
-
-
-def test_unknown_ways_of_reading_and_scores_are_errors(engine: Page) -> None:
     tables = reading_tables(tokenizers={"basic_english"})
-    refusal = "(tables) => refusal(() => {})"
     for act, problem in (
         ("new Cleaning(['lowercase', 'new'], tables)", "the cleaning step new"),
         ("new Words([], 'new', tables)", "the tokenizer new"),
         ("scopeScore([1, 2], {temperature: 1, power: 1}, 'new')", "the score new"),
     ):
-        answer = engine.evaluate(refusal.replace("{}", f"{{ {act} }}"), tables)
+        answer = engine.evaluate(f"(tables) => refusal(() => {{ {act} }})", tables)
         assert answer == f"this page does not support {problem}"

@@ -4,9 +4,8 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Barrier
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -19,6 +18,8 @@ from txcls.app.menu import CLASSIFY
 
 PAGES = tuple("" if page is CLASSIFY else page.name for page in (*menu.PAGES, menu.LESSONS))
 """The path of every page in the address, "" for the first."""
+PATIENCE_SECONDS = 300.0
+"""Timeout of a connection, and of each message."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,6 @@ class Visit:
     exceptions: tuple[str, ...] = ()
 
 
-@dataclass
-class _Received:
-    messages: list[bytes] = field(default_factory=list)
-    answered: float | None = None
-    exceptions: list[str] = field(default_factory=list)
-
-
 class Visitor:
     """One session: a connection that requests pages and types texts, as a browser would.
 
@@ -54,33 +48,23 @@ class Visitor:
         address: the app's address, http://….
         headers: additional headers for opening the connection, such as cookies.
         session: the id of an earlier session to continue.
-        patience: seconds to wait for each message.
     """
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        headers: dict[str, str] | None = None,
-        session: str | None = None,
-        patience: float = 300,
-    ) -> None:
+    def __init__(self, address: str, *, headers: dict[str, str] | None = None, session: str | None = None) -> None:
         self.session = session
-        self._patience = patience
         self._page = ""
         self._params: dict[str, str] = {}
         self._text_area: str | None = None
         self._text: str | None = None
         self._components: dict[str, Any] = {}
-        socket = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
         protocols = ["streamlit"] if session is None else ["streamlit", "none", session]
         self.connection: ClientConnection = connect(
-            socket,
+            f"{address.replace('http', 'ws', 1)}/_stcore/stream",
             subprotocols=protocols,  # type: ignore[arg-type]
             additional_headers=headers,
             max_size=None,
             max_queue=None,  # else closing with unread messages can wait forever
-            open_timeout=patience,
+            open_timeout=PATIENCE_SECONDS,
             ping_interval=None,  # a busy server responds late
             legacy=True,
         )
@@ -88,9 +72,7 @@ class Visitor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.leave()
 
     def open(self, page: str = "", **params: str) -> Visit:
@@ -122,39 +104,35 @@ class Visitor:
 
     def wait(self) -> Visit:
         """Receive everything up to the end of the page."""
-        received = _Received()
+        messages: list[bytes] = []
+        exceptions: list[str] = []
+        answered = None
         while True:
-            raw = self.connection.recv(timeout=self._patience)
+            raw = self.connection.recv(timeout=PATIENCE_SECONDS)
             assert isinstance(raw, bytes)
-            received.messages.append(raw)
+            messages.append(raw)
             message = ForwardMsg()
             message.ParseFromString(raw)
-            kind = message.WhichOneof("type")
+            kind, seconds = message.WhichOneof("type"), time.perf_counter() - self._started
             if kind == "script_finished":
                 status = message.script_finished
                 if status == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     continue
                 finished = status in (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
-                seconds = time.perf_counter() - self._started
-                return Visit(
-                    b"".join(received.messages), finished, seconds, received.answered, tuple(received.exceptions)
-                )
-            self._note(kind, message, received)
-
-    def _note(self, kind: str | None, message: ForwardMsg, received: _Received) -> None:
-        if kind == "new_session":
-            self.session = message.new_session.initialize.session_id or self.session
-        elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            element = message.delta.new_element
-            element_type = element.WhichOneof("type")
-            if element_type == "exception":
-                received.exceptions.append(f"{element.exception.type}: {element.exception.message}")
-            elif element_type == "plotly_chart" and received.answered is None:
-                received.answered = time.perf_counter() - self._started
-            elif element_type == "text_area" and self._text_area is None:
-                self._text_area = element.text_area.id
-            elif element_type == "bidi_component":
-                self._components[element.bidi_component.component_name.split(".")[-1]] = element.bidi_component
+                return Visit(b"".join(messages), finished, seconds, answered, tuple(exceptions))
+            if kind == "new_session":
+                self.session = message.new_session.initialize.session_id or self.session
+            elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
+                element = message.delta.new_element
+                element_type = element.WhichOneof("type")
+                if element_type == "exception":
+                    exceptions.append(f"{element.exception.type}: {element.exception.message}")
+                elif element_type == "plotly_chart" and answered is None:
+                    answered = seconds
+                elif element_type == "text_area" and self._text_area is None:
+                    self._text_area = element.text_area.id
+                elif element_type == "bidi_component":
+                    self._components[element.bidi_component.component_name.split(".")[-1]] = element.bidi_component
 
     @property
     def has_text_box(self) -> bool:
@@ -181,40 +159,23 @@ class Visitor:
         self.connection.send(message.SerializeToString())
 
 
-def visit_together(address: str, page: str, texts: Sequence[str], *, patience: float = 300) -> list[Visit]:
-    """Open the page (its path in the address, "" for the first) with each of the texts, all at the same time."""
-    return visit_pages_together(address, [(page, text) for text in texts], patience=patience)
-
-
-def visit_pages_together(
-    address: str,
-    visits: Sequence[tuple[str, str]],
-    *,
-    patience: float = 300,
-    leave_after: float | None = None,
-    **params: str,
+def visit_together(
+    address: str, page: str, texts: Sequence[str], *, leave_after: float | None = None, **params: str
 ) -> list[Visit]:
-    """Open each page with its text, all at the same time, each in its own session.
+    """Open the page (its path, "" for the first) with each of the texts, all at the same time, each in its own session.
 
-    A visitor who receives nothing for `patience` seconds records an exception. With `leave_after`, all visitors leave
-    that many seconds after their request. `params` are added to every address.
+    With `leave_after`, all visitors leave that many seconds after their request.
     """
-    gate = Barrier(len(visits))
+    gate = Barrier(len(texts))
 
-    def visit(request: tuple[str, str]) -> Visit:
-        page, text = request
-        with Visitor(address, patience=patience) as visitor:
+    def visit(text: str) -> Visit:
+        with Visitor(address) as visitor:
             gate.wait()
-            started = time.perf_counter()
             if leave_after is None:
-                try:
-                    return visitor.open(page, text=text, **params)
-                except TimeoutError:
-                    silent = (f"{page or 'classify'}: nothing for {patience:g} s",)
-                    return Visit(b"", False, time.perf_counter() - started, None, silent)
+                return visitor.open(page, text=text, **params)
             visitor.ask(page, text=text, **params)
             time.sleep(leave_after)
             return Visit(b"", False, leave_after)
 
-    with ThreadPoolExecutor(len(visits)) as visitors:
-        return list(visitors.map(visit, visits))
+    with ThreadPoolExecutor(len(texts)) as visitors:
+        return list(visitors.map(visit, texts))

@@ -24,7 +24,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # when run as a script
 
 from tests.browser.chromium import install_packages
-from tests.browser.server import end, free_port
+from tests.browser.server import free_port, running
 
 PATIENCE_SECONDS = 60.0
 """Timeout of starts and waits, long enough for a busy machine."""
@@ -33,12 +33,11 @@ FIREFOX_PREFERENCES = {
     "browser.shell.checkDefaultBrowser": False,
     "browser.startup.page": 0,
     "datareporting.policy.dataSubmissionEnabled": False,
+    "marionette.port": 0,
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
     "toolkit.telemetry.reportingpolicy.firstRun": False,
 }
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-"""The key that marks an element in WebDriver's answers."""
 WIDTH, HEIGHT = 1280, 900
 MISSING = (
     "the tests in other browsers need Firefox, and WebKitGTK with its driver: run tests/browser/webdriver.py as root "
@@ -49,9 +48,8 @@ MISSING = (
 
 def find_firefox() -> str | None:
     """The path of the Firefox in FIREFOX, or of one on PATH; None if there is none."""
-    if named := os.environ.get("FIREFOX"):
-        return shutil.which(named)
-    return shutil.which("firefox-esr") or shutil.which("firefox")
+    named = os.environ.get("FIREFOX")
+    return shutil.which(named) if named else shutil.which("firefox-esr") or shutil.which("firefox")
 
 
 def find_webkit_driver() -> str | None:
@@ -77,36 +75,23 @@ class Window:
         """The value of a JavaScript expression, in which `arguments` are available."""
         return self._send("WebDriver:ExecuteScript", {"script": f"return {expression}", "args": list(arguments)})
 
-    def wait_for(self, expression: str, *arguments: Any, seconds: float = PATIENCE_SECONDS) -> Any:
-        """Wait until a JavaScript expression is true, and return its value; AssertionError if it takes too long."""
-        until = time.monotonic() + seconds
-        while not (value := self.evaluate(expression, *arguments)):
-            assert time.monotonic() < until, f"waited for {expression}; the page has {self.text()[-1500:]!r}"
+    def wait_for(self, expression: str, *arguments: Any) -> None:
+        """Wait until a JavaScript expression is true; AssertionError with the page's text if it takes too long."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not self.evaluate(expression, *arguments):
+            assert time.monotonic() < until, f"{expression}: {self.evaluate('document.body.innerText')[-1500:]!r}"
             time.sleep(0.1)
-        return value
-
-    def text(self) -> str:
-        """The text that the page shows."""
-        shown: str = self.evaluate("document.body.innerText")
-        return shown
 
     def click(self, selector: str) -> None:
         """Click the first element that a CSS selector matches."""
-        self._send("WebDriver:ElementClick", {"id": self._find(selector)})
+        self.evaluate("document.querySelector(arguments[0]).click()", selector)
 
     def type(self, selector: str, text: str) -> None:
-        """Type into an element, key by key, at the end of what it contains."""
-        element = self._find(selector)
+        """Type into a text field, character by character, at the end of what it contains."""
+        self.evaluate("document.querySelector(arguments[0]).focus()", selector)
+        self.evaluate("document.activeElement.selectionStart = document.activeElement.value.length")
         for character in text:
-            self._send("WebDriver:ElementSendKeys", {"id": element, "text": character})
-
-    def clear(self, selector: str) -> None:
-        """Empty a text field, as a visitor who selects and deletes everything."""
-        self._send("WebDriver:ElementClear", {"id": self._find(selector)})
-
-    def _find(self, selector: str) -> str:
-        element: str = self._send("WebDriver:FindElement", {"using": "css selector", "value": selector})[ELEMENT]
-        return element
+            self.evaluate("document.execCommand('insertText', false, arguments[0])", character)
 
 
 @contextmanager
@@ -115,20 +100,12 @@ def firefox(folder: Path) -> Iterator[Window]:
     executable = find_firefox()
     if executable is None:
         pytest.fail(MISSING, pytrace=False)
-    profile = folder / "profile"
-    profile.mkdir()
-    preferences = FIREFOX_PREFERENCES | {"marionette.port": 0}
-    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in preferences.items()]
-    (profile / "user.js").write_text("\n".join(lines), encoding="utf-8")
-    command = [executable, "--headless", "--marionette", "--no-remote", "--profile", str(profile)]
-    environment = os.environ | {
-        "HOME": str(folder),
-        "MOZ_HEADLESS_WIDTH": str(WIDTH),
-        "MOZ_HEADLESS_HEIGHT": str(HEIGHT),
-    }
-    with running(command, folder / "firefox.log", environment) as process:
-        port = _port_of(profile / "MarionetteActivePort", process)
-        address = ("127.0.0.1", port)
+    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in FIREFOX_PREFERENCES.items()]
+    (folder / "user.js").write_text("\n".join(lines), encoding="utf-8")
+    command = [executable, "--headless", "--marionette", "--no-remote", "--profile", str(folder)]
+    size = {"MOZ_HEADLESS_WIDTH": str(WIDTH), "MOZ_HEADLESS_HEIGHT": str(HEIGHT)}
+    with running(command, folder / "firefox.log", {"HOME": str(folder)} | size) as process:
+        address = ("127.0.0.1", _port_of(folder / "MarionetteActivePort", process))
         with (
             socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection,
             connection.makefile("rb") as stream,
@@ -145,7 +122,7 @@ def webkit(folder: Path) -> Iterator[Window]:
     if driver is None:
         pytest.fail(MISSING, pytrace=False)
     with ExitStack() as stack:
-        environment = os.environ | {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder), "LIBGL_ALWAYS_SOFTWARE": "1"}
+        environment = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder), "LIBGL_ALWAYS_SOFTWARE": "1"}
         if shutil.which("Xvfb"):
             environment |= {"DISPLAY": stack.enter_context(_virtual_screen(folder)), "GDK_BACKEND": "x11"}
         port = free_port()
@@ -157,26 +134,11 @@ def webkit(folder: Path) -> Iterator[Window]:
 
 
 @contextmanager
-def running(
-    command: list[str], log: Path, environment: dict[str, str], **options: Any
-) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run a process for the duration of the block; its output goes to the file `log`."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options
-        )
-        try:
-            yield process
-        finally:
-            end(process)
-
-
-@contextmanager
 def _virtual_screen(folder: Path) -> Iterator[str]:
     """Run an Xvfb on a free display, and give the display's name."""
     read, write = os.pipe()
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp"]
-    with running(command, folder / "xvfb.log", dict(os.environ), pass_fds=[write]), os.fdopen(read) as numbers:
+    with running(command, folder / "xvfb.log", {}, pass_fds=[write]), os.fdopen(read) as numbers:
         os.close(write)
         yield f":{numbers.readline().strip()}"
 
@@ -223,10 +185,6 @@ class _WebKitSession:
     PATHS: ClassVar = {
         "WebDriver:Navigate": "url",
         "WebDriver:ExecuteScript": "execute/sync",
-        "WebDriver:FindElement": "element",
-        "WebDriver:ElementClick": "element/{id}/click",
-        "WebDriver:ElementSendKeys": "element/{id}/value",
-        "WebDriver:ElementClear": "element/{id}/clear",
         "WebDriver:SetWindowRect": "window/rect",
     }
 
@@ -245,9 +203,7 @@ class _WebKitSession:
 
     def send(self, command: str, parameters: dict[str, Any]) -> Any:
         """Send a command and return its value; RuntimeError if it fails."""
-        values = dict(parameters)
-        path = self.PATHS[command].format(id=values.pop("id", ""))
-        return self._ask("POST", f"/{path}", values)
+        return self._ask("POST", f"/{self.PATHS[command]}", parameters)
 
     def close(self) -> None:
         """End the session, and with it the browser."""
@@ -267,13 +223,9 @@ class _WebKitSession:
 
 def main() -> None:
     """Install what is missing, and print the paths; SystemExit if something is missing after that."""
-    missing = {
-        "firefox-esr": find_firefox() is None and not os.environ.get("FIREFOX"),
-        "webkit2gtk-driver": find_webkit_driver() is None and not os.environ.get("WEBKIT_DRIVER"),
-        "xvfb": not os.environ.get("DISPLAY") and shutil.which("Xvfb") is None,
-    }
-    if any(missing.values()):
-        install_packages(*(name for name, is_missing in missing.items() if is_missing))
+    has_screen = os.environ.get("DISPLAY") or shutil.which("Xvfb")
+    if not (find_firefox() and find_webkit_driver() and has_screen):
+        install_packages("firefox-esr", "webkit2gtk-driver", "xvfb")
     paths = find_firefox(), find_webkit_driver()
     if None in paths:
         sys.exit(MISSING)

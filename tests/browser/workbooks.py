@@ -46,30 +46,27 @@ def workbook(
     formats: Sequence[int] = (0,),
     codes: Mapping[int, str] | None = None,
     is_1904: bool = False,
-    path: str = "xl/workbook.xml",
-    sheet_path: str = "/xl/worksheets/sheet1.xml",
     sheets: str = '<sheet name="Sheet" sheetId="1" r:id="rId1"/>',
     parts: Mapping[str, str | bytes] | None = None,
 ) -> bytes:
     """A workbook with one sheet of these rows, shared strings, number formats by style, and further or other parts."""
-    folder, _, name = path.rpartition("/")
     custom = "".join(
         f'<numFmt numFmtId="{key}" formatCode="{escape(code, {chr(34): "&quot;"})}"/>'
         for key, code in (codes or {}).items()
     )
     styles = "".join(f'<xf numFmtId="{number}"/>' for number in formats)
-    relations = {"worksheet": sheet_path, "sharedStrings": "/xl/sharedStrings.xml", "styles": "/xl/styles.xml"}
+    names = {"worksheet": "worksheets/sheet1", "sharedStrings": "sharedStrings", "styles": "styles"}
     return packed(
         {
             "[Content_Types].xml": "<Types/>",
-            "_rels/.rels": _relations({"officeDocument": path}),
-            path: f'<workbook xmlns="{_MAIN}" xmlns:r="{_TYPES}"><workbookPr date1904="{int(is_1904)}"/>'
+            "_rels/.rels": _relations({"officeDocument": "xl/workbook.xml"}),
+            "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_TYPES}"><workbookPr date1904="{int(is_1904)}"/>'
             f"<sheets>{sheets}</sheets></workbook>",
-            f"{folder}/_rels/{name}.rels": _relations(relations),
+            "xl/_rels/workbook.xml.rels": _relations({kind: f"/xl/{name}.xml" for kind, name in names.items()}),
             "xl/sharedStrings.xml": f'<sst xmlns="{_MAIN}">{"".join(strings)}</sst>',
             "xl/styles.xml": f'<styleSheet xmlns="{_MAIN}"><numFmts>{custom}</numFmts><cellStyleXfs><xf numFmtId="14"/>'
             f"</cellStyleXfs><cellXfs>{styles}</cellXfs></styleSheet>",
-            sheet_path.removeprefix("/"): sheet(rows, after),
+            "xl/worksheets/sheet1.xml": sheet(rows, after),
             **(parts or {}),
         }
     )

@@ -1,6 +1,5 @@
 """Two app processes behind HAProxy with the shipped configuration."""
 
-import os
 import shlex
 import socket
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.tiny import save_tiny_checkpoints
-from tests.browser.server import ROOT, Served, end, free_port, serving
+from tests.browser.server import ROOT, Served, free_port, running, serving
 from tests.deploy.proxy import find_haproxy
 
 
@@ -35,17 +34,10 @@ def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
     addresses = {f"TXCLS_APP{n}": app.address.removeprefix("http://") for n, app in enumerate(apps, 1)}
     settings = shlex.split((ROOT / "deploy" / "txcls.env").read_text("utf-8"), comments=True)  # quotes as in systemd
     shipped = dict(setting.split("=", 1) for setting in settings)
-    environment = {**os.environ, **shipped, **addresses, "TXCLS_LISTEN": f"127.0.0.1:{port}", **changed}
-    command = [executable, "-f", str(ROOT / "deploy" / "haproxy.cfg")]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-        )
-    try:
+    environment = {**shipped, **addresses, "TXCLS_LISTEN": f"127.0.0.1:{port}", **changed}
+    with running([executable, "-f", str(ROOT / "deploy" / "haproxy.cfg")], log, environment) as process:
         wait_until_open(port, process, log)
         yield f"http://127.0.0.1:{port}"
-    finally:
-        end(process)
 
 
 def wait_until_open(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:

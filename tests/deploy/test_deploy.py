@@ -39,23 +39,22 @@ def cookie(name: str) -> dict[str, str]:
 
 def test_a_visitor_stays_on_one_process_across_reconnects(site: Deployed) -> None:
     for name in site.apps:
-        with Visitor(site.address, headers=cookie(name), patience=60) as visitor:
+        with Visitor(site.address, headers=cookie(name)) as visitor:
             assert visitor.open("", text="the bank raised its rates").finished
             session = visitor.session
         assert session
-        for _ in range(2):
-            # Only the process that knows a session continues it; any other assigns a new id.
-            with Visitor(site.address, headers=cookie(name), session=session, patience=60) as reconnected:
-                assert reconnected.open("attention", text="the bank raised its rates").finished
-                assert reconnected.session == session
+        # Only the process that knows a session continues it; any other assigns a new id.
+        with Visitor(site.address, headers=cookie(name), session=session) as reconnected:
+            assert reconnected.open("attention", text="the bank raised its rates").finished
+            assert reconnected.session == session
         other = next(app for app in site.apps if app != name)
-        with Visitor(site.address, headers=cookie(other), session=session, patience=60) as elsewhere:
+        with Visitor(site.address, headers=cookie(other), session=session) as elsewhere:
             elsewhere.open("", text="the bank raised its rates")
             assert elsewhere.session != session
 
 
 def test_new_visitors_are_distributed_over_the_processes_and_get_a_cookie(site: Deployed) -> None:
-    visitors = [Visitor(site.address, patience=60) for _ in range(6)]
+    visitors = [Visitor(site.address) for _ in range(6)]
     try:
         response = [visitor.connection.response for visitor in visitors]
         names = [answer.headers["Set-Cookie"].split(";")[0] for answer in response if answer is not None]
@@ -94,7 +93,7 @@ def test_the_proxy_refuses_requests_that_the_app_does_not_need(site: Deployed) -
 def test_phones_without_a_cookie_reach_the_process_of_their_room(site: Deployed) -> None:
     name = "app2"
     headers = cookie(name) | {"X-Txcls-Process": "app9"}
-    with Visitor(site.address, headers=headers, patience=60) as lecturer:
+    with Visitor(site.address, headers=headers) as lecturer:
         lecturer.open("", text="the bank raised its rates", mode="lecture")
         lecturer.trigger("txcls_classroom", "act", {"do": "open"})
         lecturer.trigger("txcls_classroom", "act", {"do": "ask", "kind": "text", "id": "own", "ask": "Write."})
@@ -129,7 +128,7 @@ def test_connections_and_requests_from_one_address_are_limited_and_the_host_can_
         visitors: list[Visitor] = []
         try:
             with pytest.raises(InvalidStatus) as refused:
-                visitors.extend(Visitor(address, patience=30) for _ in range(8))
+                visitors.extend(Visitor(address) for _ in range(8))
             assert refused.value.response.status_code == 429
         finally:
             for visitor in visitors:
@@ -142,7 +141,7 @@ def test_connections_and_requests_from_one_address_are_limited_and_the_host_can_
 
 def test_when_one_process_dies_the_other_serves_its_visitors(site: Deployed) -> None:
     """The last test in this file: the process stays dead."""
-    with Visitor(site.address, headers=cookie("app2"), patience=60) as stays:
+    with Visitor(site.address, headers=cookie("app2")) as stays:
         assert stays.open("", text="the bank raised its rates").finished
         os.kill(site.apps["app1"].pid, signal.SIGKILL)
         assert stays.type("a probe sent pictures of the comet").finished
@@ -154,5 +153,5 @@ def test_when_one_process_dies_the_other_serves_its_visitors(site: Deployed) -> 
             time.sleep(0.2)
         assert answered[-3:] == [200] * 3
         assert name == "app2", "the visitor does not notice the new process"
-        with Visitor(site.address, headers=cookie("app1"), session="gone", patience=60) as moved:
+        with Visitor(site.address, headers=cookie("app1"), session="gone") as moved:
             assert moved.open("", text="the bank raised its rates").finished

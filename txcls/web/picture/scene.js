@@ -57,7 +57,7 @@ export function sceneOf(classifier, pass) {
   const layers = whole.map((patterns, number) => {
     const name = `layers.${number}`, mid = stage(`${name}.resid_mid`), post = stage(`${name}.resid_post`);
     return {
-      patterns: Array.from({length: config.n_heads}, (_, h) => weightsBetween(lanes, part(patterns, h), n)),
+      patterns: Array.from({length: config.n_heads}, (_, h) => weightsBetween(lanes, sliceAt(patterns, h), n)),
       fed: laneMeans(lanes, norms(trace.get(`${name}.ff_out`))).map((value, lane) => value / (mid.size[lane] || 1)), mid, post,
     };
   });
