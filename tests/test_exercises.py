@@ -86,11 +86,12 @@ def test_the_original_model_has_the_stated_accuracy(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.patch], ids=lambda exercise: exercise.title)
 def test_a_changed_model_trains(exercise: Exercise, tmp_path: Path) -> None:
     folder = copy_of_the_package(tmp_path, exercise.patch)
     txcls_in(folder, "train", "repeated_word", *exercise.options, "--max-steps", "2", "--out", "changed")
-    assert json.loads(txcls_in(folder, "compare", "changed", "changed", "--json"))["n"] > 0
+    assert (folder / "changed" / "model.safetensors").is_file()
 
 
 EVERY_PAGE = """
