@@ -199,7 +199,7 @@ export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage =
 /** That the time limit ended a run, with its numbers of steps. @param {any} report */
 export function cutSentence(report) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return tr("Stopped at the time limit: {steps} steps.", {steps: steps.join(", ")});
+  return tr("Time limit reached: {steps} steps.", {steps: steps.join(", ")});
 }
 
 /** What pre-training gained; empty if it was not measured. */
