@@ -47,7 +47,7 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "122 rows, texts from 'v2', labels from 'v1' (3 classes)",
         "Read as Windows-1252",
         "1 without a text",
-        "Without test rows, and left out of macro-F1: 1 of 3 classes, such as 'sideways'.",
+        "No test rows, so not in macro-F1: 1 of 3 classes, such as 'sideways'.",
         "python -m txcls predict made/mine",
     ):
         assert part in output, part
@@ -99,11 +99,11 @@ def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(ru
     assert refused.code == 2 and "mine was trained on a.csv" in refused.err
     assert "→ python -m txcls evaluate mine --data a.csv" in refused.err
     (tmp_path / "renamed.csv").write_bytes((tmp_path / "a.csv").read_bytes())
-    [figures] = run("evaluate", "mine", "--data", "renamed.csv", "--json").objects
+    [figures] = run("evaluate", "mine", "--data", "renamed.csv", "--model", "transformer", "--json").objects
     assert figures["confusion"] == before["test"]["confusion"] and figures["held_out"] is True
     assert figures["n"] == before["comparison"]["n"]
     (tmp_path / "longer.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"\r\nup,a new row,,,")
-    output = output_of(run("evaluate", "mine", "--data", "longer.csv"))
+    output = output_of(run("evaluate", "mine", "--data", "longer.csv", "--model", "transformer"))
     assert "mine: 121 rows of longer.csv" in output and re.search(r"was trained on about [78]\d\s% of the", output)
     [compared] = run("compare", "mine", "mine", "--data", "a.csv", "--json").objects
     assert compared["n"] == figures["n"], "the rows that both held out"
@@ -130,7 +130,7 @@ def test_a_file_read_with_options_is_recognised_without_them(run, tmp_path: Path
     output_of(run("train", "a.xlsx", "--sheet", "Mails", "--merge-labels", "--minutes", "0.05", "--out", "mine"))
     checkpoint = load_checkpoint(tmp_path / "mine")
     assert checkpoint.classes == ("down", "up") and dict(checkpoint.config.data.label_names)["n/a"] == ""
-    [figures] = run("evaluate", "mine", "--data", "a.xlsx", "--json").objects
+    [figures] = run("evaluate", "mine", "--data", "a.xlsx", "--model", "transformer", "--json").objects
     assert figures["held_out"] is True and figures["confusion"] == checkpoint.metrics["test"]["confusion"]
     scored = run("predict", "mine", "--input", "a.xlsx", "--output", "scored.csv")
     assert scored.code == 0 and len((tmp_path / "scored.csv").read_text("utf-8").splitlines()) == 121
@@ -144,7 +144,7 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     assert "Labels of the test rows are written differently; read 'DOWN' as 'down', 'UP' as 'up'." in output
     refused = run("evaluate", "mine")
     assert refused.code == 2 and "trained on a.csv and tested on more.csv" in refused.err
-    output = output_of(run("evaluate", "mine", "--data", "a.csv"))
+    output = output_of(run("evaluate", "mine", "--data", "a.csv", "--model", "transformer"))
     assert "mine: 120 rows of a.csv" in output and "trained on about 100 % of the different texts" in output
     [compared] = run("compare", "mine", "mine", "--data", "more.csv", "--json").objects
     assert compared["n"] == 30 and compared["difference"]["value"] == 0
@@ -154,7 +154,7 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     assert "mine on a.csv and tiny on sample were trained on different data" in refused.err
     own = run("train", "a.csv", "--test", "a.csv", "--out", "own")
     assert own.code == 2 and "120 of 120 test rows (100\xa0%) repeat the text of a training row" in own.err
-    [figures] = run("evaluate", "mine", "--data", "more.csv", "--json").objects
+    [figures] = run("evaluate", "mine", "--data", "more.csv", "--model", "transformer", "--json").objects
     assert figures["confusion"] == load_checkpoint(tmp_path / "mine").metrics["test"]["confusion"]
 
 

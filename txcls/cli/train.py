@@ -321,7 +321,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     scores = (comparison.majority, comparison.linear, comparison.transformer)
     table = [
         (
-            name.removeprefix("this "),
+            name.removeprefix("this ") + " (words only)" * (name == "linear model" and result.linear_is_limited),
             f"{100 * one.accuracy.value:.1f} ({100 * one.accuracy.low:.1f}–{100 * one.accuracy.high:.1f})",
             f"{100 * one.macro_f1.value:.1f}",
         )
@@ -344,8 +344,6 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         n, more = result.never_found[name], len(result.never_found) - 1
         others = f" and {more:,} more" * (more > 0)
         lines.insert(0, f"Test rows never recognised: {quote(name)} ({n:,}){others}.")
-    if result.linear_is_limited and not verbose:
-        lines.insert(0, "The linear model reads only words, no characters, to save time and memory.")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
     for line in lines:
