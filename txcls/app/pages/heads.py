@@ -145,10 +145,15 @@ def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
     config, n = classifier.checkpoint.config.model, len(sentences())
     with st.expander(f"What each head is worth on {n} sentences", key="worths", on_change="rerun") as expander:
         n_texts = config.n_layers * config.n_heads * n
-        is_known = is_cached(cached_results.head_worths, page.source)
+        is_known = is_cached(cached_results.head_worths, page.source, config.n_layers - 1)
         if not expander.open or not (is_known or may_compute(page, "what each head is worth", n_texts=n_texts)):
             return
-        worths = cached_results.head_worths(page.source)  # L H 2
+        bar, of_layers = st.progress(0.0), []
+        for layer in range(config.n_layers):
+            of_layers.append(cached_results.head_worths(page.source, layer))  # H 2
+            bar.progress((layer + 1) / config.n_layers, f"{layer + 1} of {config.n_layers} layers")
+        bar.empty()
+        worths = np.stack(of_layers)  # L H 2
         best = sorted(np.ndindex(worths.shape[:2]), key=lambda head: -worths[head].max())[:N_WORTHS]
         cells = [(head_name(*head), *(f"{nats:.3f}" for nats in worths[head])) for head in best]
         columns = ("head", "averaged", "another sentence’s")

@@ -92,17 +92,19 @@ class Batch:
         return self.run(edit, first_layer=min(group))
 
 
-def measure_worth(model: TextClassifier, rows: Sequence[Sequence[int]], means: Means) -> NDArray[np.float64]:
-    """For each head, the mean KL divergence of the output over texts without labels, given as ids (T,) each: (L, H, 2).
+def measure_worth(
+    model: TextClassifier, rows: Sequence[Sequence[int]], means: Means, layer: int
+) -> NDArray[np.float64]:
+    """For each head of a layer, the mean KL divergence of the output over texts, given as ids (T,) each: (H, 2).
 
     The first is with the head's output averaged, the second with another text's. Texts are padded.
     """
     batch = Batch(model, pad_rows(rows), torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
-    worths = np.zeros((len(model.layers), model.config.n_heads, 2))
-    for layer, head in np.ndindex(worths.shape[:2]):
+    worths = np.zeros((model.config.n_heads, 2))
+    for head in range(model.config.n_heads):
         may_pause()
         group = {layer: [head]}
-        worths[layer, head] = batch.with_means(means, group)[0].mean(), batch.with_resampled(group)[0].mean()
+        worths[head] = batch.with_means(means, group)[0].mean(), batch.with_resampled(group)[0].mean()
     return worths
 
 
