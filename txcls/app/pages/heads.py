@@ -305,7 +305,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     patterns, measured = cached_results.patterns(page.source, page.view.text), HeadMeasurements.of(classifier)
     name, record = head_name(*head), None if measured is None else measured.head(*head)
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
-        st.subheader(name.capitalize(), anchor=False, width="content")
+        title = f"What does {name} do?" if lecture.is_on() else name.capitalize()
+        st.subheader(title, anchor=False, width="content")
         if record is not None and measured is not None:
             st.markdown(f"{cost_averaged(record, measured)}.", width="content")
     if record is None:

@@ -206,7 +206,7 @@ def _draw_products(encoding: ShownEncoding) -> None:
         coloraxis_colorbar={"tickvals": ticks, "ticktext": [minus(f"{tick:.{digits}f}") for tick in ticks]}
     )
     # Plotly's own margins would not settle around a square map in a narrow window.
-    figure.update_layout(margin={"l": 78, "t": 68, "b": 78})
+    figure.update_layout(margin={"l": 78, "t": 84, "b": 104} if lecture.is_on() else {"l": 78, "t": 68, "b": 78})
     figure.update_xaxes(automargin=False)
     figure.update_yaxes(automargin=False)
     chart(
