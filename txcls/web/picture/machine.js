@@ -132,7 +132,7 @@ export class Machine {
       ...(note ? [element("span", {text: ` (${note})`, className: "machine-note"})] : []));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
     const main = () => [entry("━", tr("token (colour: class if it stopped here)")), entry("▦", tr("head: rows attend to columns"), "", tr("yellow: most")),
-      entry("~", tr("attention"))];
+      entry("~", tr("attention"), "", tr("thicker: more"))];
     const greys = [...(readsOneToken(config) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
@@ -140,7 +140,7 @@ export class Machine {
     const verdicts = () => (given.size ? [element("span", {className: "machine-verdicts"},
       ...[["confirmed", tr("head follows a fixed rule")], ["in part", given.has("confirmed") ? tr("in part") : tr("head follows a fixed rule in part")]]
         .filter(([verdict]) => given.has(verdict)).map((shown) => disc(...shown)))] : []);
-    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("thicker: more")), entry("~", tr("colour: token attended to")), ...greys,
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("colour: token attended to")), ...greys,
       entry("●", tr("larger: changes more"), "machine-ff"), ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];
