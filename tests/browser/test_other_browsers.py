@@ -80,6 +80,7 @@ def test_the_exported_page_answers_while_one_types(
 
 def test_the_playground_trains(window: Window, playground: str) -> None:
     window.open(playground)
+    window.wait_for("document.querySelector('.machine-head canvas')")
     window.click("#play")
     window.wait_for("Number(document.documentElement.dataset.steps) >= 20")
     window.click("#play")

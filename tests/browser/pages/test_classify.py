@@ -118,11 +118,11 @@ def test_the_picture_follows_the_text_box_before_the_server_does_and_a_link_rest
 
 
 def test_text_box_and_the_whole_picture_are_on_the_first_screen(page: Page, server: Server) -> None:
-    for times in (1, 4):  # fewer words than lanes, and more
-        text = " ".join(["the bank raised its rates after the report"] * times)
-        visit(page, server, text=text, wait_for=PICTURE)
-        for width, height in ((1280, 800), (1920, 1080)):
-            page.set_viewport_size({"width": width, "height": height})
+    for width, height in ((1280, 800), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        for times in (1, 4):  # fewer words than lanes, and more
+            text = " ".join(["the bank raised its rates after the report"] * times)
+            visit(page, server, text=text, wait_for=PICTURE)
             wait_until_steady(page)
             for place in (text_box(page), page.locator(".machine-stage")):
                 box = place.bounding_box()

@@ -131,7 +131,7 @@ export class Machine {
     const entry = (sign, text, className = "", note = "") => element("span", {className}, element("i", {text: sign, className: "machine-key"}), text,
       ...(note ? [element("span", {text: ` (${note})`, className: "machine-note"})] : []));
     const {positions, config, ranked} = this.scene, {before, patched} = this.state;
-    const main = () => [entry("━", tr("token (colour: class if it stopped here)")), entry("▦", tr("head: rows attend to columns"), "", tr("yellow: most")),
+    const main = () => [entry("━", tr("token (colour: class read here)")), entry("▦", tr("head: rows attend to columns"), "", tr("yellow: most")),
       entry("~", tr("attention"), "", tr("thicker: more"))];
     const greys = [...(readsOneToken(config) ? [tr("not read by pooling (faded: cannot matter)")] : []),
       ...(ranked.length > CLASS_COLOURS.length ? [tr("other classes")] : [])].map((text) => element("span", {}, square(OTHER), text));
