@@ -50,10 +50,10 @@ globalThis.halves = (text) => {
   return send(new Uint8Array(bytes.buffer));
 };
 globalThis.trained = async (data, classes, seed) => {
-  const {config, tokenizer, weights} = await loadEncoder(data), random = randomNumbers(seed);
+  const {config, tokenizer, newWeights} = await loadEncoder(data), random = randomNumbers(seed);
   const model = newModel(config, tokenizer.tokens.length, classes.length, seed ? random : () => 0.5);
   const changed = (value) => (seed ? value * (1 + 0.02 * (random() - 0.5)) : 0);
-  for (const [name, {data, shape}] of weights) model.weights.set(name, {data: data.map(changed), shape});
+  for (const [name, {data, shape}] of newWeights()) model.weights.set(name, {data: data.map(changed), shape});
   const settings = {rate: 0.0003, batch: 32, seed: 1}, train = {epochs: 8, token_dropout: 0.1};
   return {task: "own", settings, steps: 7, classes, tokenizer, model, train};
 };
@@ -246,7 +246,7 @@ def test_the_encoder_in_the_browser_is_the_shipped_one(modules: Page, data: dict
     checkpoint = load_checkpoint("encoder")
     found = modules.evaluate(
         """async (data) => {
-          const {tokenizer, weights} = await loadEncoder(data);
+          const {tokenizer, newWeights} = await loadEncoder(data), weights = newWeights();
           const squares = (data) => data.reduce((sum, one) => sum + one * one, 0);
           return {nTokens: tokenizer.tokens.length, sums: [...weights].map(([name, {data}]) => [name, squares(data)])};
         }""",

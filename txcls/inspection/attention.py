@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.config import ModelConfig
 from txcls.errors import TraceError
 from txcls.inspection.tracing import FloatArray, TracedText
 
@@ -24,7 +25,7 @@ def attention_rollout(attention: Floats) -> Floats:
     return rollout
 
 
-def readout_weights(traced: TracedText, pooling: str) -> FloatArray:
+def readout_weights(traced: TracedText, config: ModelConfig) -> FloatArray:
     """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token.
 
     Raises:
@@ -32,8 +33,8 @@ def readout_weights(traced: TracedText, pooling: str) -> FloatArray:
     """
     if traced.pooling is not None:
         return traced.pooling
-    if pooling not in ("first", "class_token"):
-        raise TraceError(f"Rollout is not available for {pooling} pooling, which has no weights of tokens")
+    if not config.reads_one_token:
+        raise TraceError(f"Rollout is not available for {config.pooling} pooling, which has no weights of tokens")
     first = np.zeros(len(traced.tokens), dtype=np.float32)
     first[0] = 1.0
     return first

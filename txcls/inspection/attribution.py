@@ -278,7 +278,7 @@ def explain(
     scores: dict[str, Floats] = {}
     integrated = None
     if "rollout" in methods:
-        readout = readout_weights(traced, classifier.checkpoint.config.model.pooling).astype(np.float64)  # T
+        readout = readout_weights(traced, classifier.checkpoint.config.model).astype(np.float64)  # T
         rollout = readout @ attention_rollout(traced.attention)  # T
         scores["rollout"] = rollout[words]
     if "gradient" in methods:

@@ -187,8 +187,10 @@ def _summarise(families: Sequence[str]) -> str:
     if set(families) == {"other"}:
         return f"None of {len(families)} heads favours nearby tokens or one token."
     found = sorted(FAMILIES.keys() & families, key=lambda family: (family == "other", -families.count(family), family))
-    clauses = ", ".join(f"{FAMILIES[family]} (**{families.count(family)}**)" for family in found)
-    return f"{clauses[0].upper()}{clauses[1:]}.".replace(")", f" of {len(families)} heads)", 1)
+    of_all = [f" of {len(families)} heads", *[""] * (len(found) - 1)]  # said once
+    counts = [f"(**{families.count(family)}**{of})" for family, of in zip(found, of_all, strict=True)]
+    clauses = ", ".join(f"{FAMILIES[family]} {count}" for family, count in zip(found, counts, strict=True))
+    return f"{clauses[0].upper()}{clauses[1:]}."
 
 
 def _draw_all_heads(

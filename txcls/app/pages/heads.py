@@ -49,9 +49,9 @@ from txcls.text.formatting import class_title, head_name, percentage
 from txcls.text.tokens import Token
 
 POSITIONS = "positions"
+"""Name of the position vectors as a part that can be switched off."""
 BOARD_CLICKS = "board_clicks"
 """Session key of the number of clicks on the board."""
-"""Name of the position vectors as a part that can be switched off."""
 N_BARS = 2
 """Number of classes drawn as bars."""
 N_WORTHS = 24

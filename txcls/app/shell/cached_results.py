@@ -147,7 +147,8 @@ def ablate(source: Source, text: str, changes: tuple[Ablation, ...]) -> Ablation
 @cached(heavy=True)
 def head_worths(source: Source, layer: int) -> NDArray[np.float64]:
     """What each head of a layer is worth on the sentences that ship with txcls (`measure_worth`), H 2."""
-    classifier, means = checkpoints.classifier(source), Means.of(checkpoints.classifier(source))
+    classifier = checkpoints.classifier(source)
+    means = Means.of(classifier)
     assert means is not None  # since they are measured when a model is imported
     rows = [classifier.encode(text).ids for text in sentences()]
     return measure_worth(classifier_of(classifier.checkpoint), rows, means, layer)

@@ -140,7 +140,7 @@ export class Machine {
     const verdicts = () => (given.size ? [element("span", {className: "machine-verdicts"},
       ...[["confirmed", tr("head follows a fixed rule")], ["in part", given.has("confirmed") ? tr("in part") : tr("head follows a fixed rule in part")]]
         .filter(([verdict]) => given.has(verdict)).map((shown) => disc(...shown)))] : []);
-    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("~", tr("colour: token attended to")), ...greys,
+    this.more.lastChild.replaceChildren(entry("━", tr("thicker: longer vector")), entry("▦", tr("yellow: most")), entry("~", tr("thicker: more")), entry("~", tr("colour: token attended to")), ...greys,
       entry("●", tr("larger: changes more"), "machine-ff"), ...(config.pooling === "attention" ? [entry("⌒", tr("pooling: thicker weighs more"))] : []),
       ...(positions ? [entry("▮", tr("position vector: grey below zero") + tr(", yellow above ({n} of {numbers})", {n: positions[0].length, numbers: config.d_model}))] : []));
     const unchanged = before ? [entry("┃", patched ? tr("without the patch") : tr("with all heads on"))] : [];

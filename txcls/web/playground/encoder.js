@@ -6,16 +6,16 @@ import {fromBase64, readWeights} from "../engine/weights.js";
 import {tr} from "../picture/translate.js";
 import {newPauses} from "./table/wording.js";
 
-/** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and its
- * weights without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
- *   weights: Map<string, import("../engine/tensor.js").Tensor>}} Encoder */
+/** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and what
+ * makes a copy of its weights, without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
+ *   newWeights: () => Map<string, import("../engine/tensor.js").Tensor>}} Encoder */
 
 const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
 
 /** The encoder with its weights in 16 bits; kept if it was fetched, read again if it is in this page. @type {Promise<{name: string, config: any, tokenizer: any, file: ArrayBuffer, start: number}> | null} */
 let encoderLoading = null;
 
-/** The encoder, which is fetched once; its weights are new ones each time they are read. @param {any} page the page's data
+/** The encoder, which is fetched once. @param {any} page the page's data
  * @param {(share: number) => void} onProgress
  * @returns {Promise<Encoder>} @throws {Error} with a sentence, if it cannot be had; calling this again tries again */
 export async function loadEncoder(page, onProgress = () => {}) {
@@ -25,7 +25,7 @@ export async function loadEncoder(page, onProgress = () => {}) {
   });
   const {name, config, tokenizer, file, start} = await encoderLoading;
   if (page.encoder.embedded) encoderLoading = null;
-  return {name, config, tokenizer, get weights() { return weightsOf(file, start, config); }}; // made when the texts are encoded: both take memory
+  return {name, config, tokenizer, newWeights: () => weightsOf(file, start, config)}; // called when the texts are encoded: both take memory
 }
 
 function weightsOf(file, start, config) {

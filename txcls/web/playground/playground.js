@@ -134,8 +134,8 @@ async function placedRows(task, loaded) {
 /** @returns {import("./session.js").Start[]} */
 function startsOf(encoder, loaded) {
   if (encoder) {
-    const {config, weights} = encoder, twin = {config, steps: 0};
-    return [{...twin, name: "encoder", given: {config, weights}, isPretrained: true}, {...twin, name: "random", given: null, isPretrained: false}];
+    const {config, newWeights} = encoder, twin = {config, steps: 0};
+    return [{...twin, name: "encoder", given: {config, weights: newWeights()}, isPretrained: true}, {...twin, name: "random", given: null, isPretrained: false}];
   }
   const config = loaded?.model.config ?? configOf(chosen, MAX_TOKENS);
   return [{name: "random", config, given: loaded?.model ?? null, isPretrained: false, steps: loaded?.steps ?? 0}];

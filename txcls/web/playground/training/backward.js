@@ -11,6 +11,7 @@
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
 import {borrowArena, giveBack} from "../../engine/arena.js";
+import {readsOneToken} from "../../engine/model.js";
 import {checkSettings} from "../../engine/supported.js";
 import {roundedUp, softmaxRows} from "../../engine/tensor.js";
 
@@ -246,7 +247,7 @@ function* place(arena, {config, weights}, isTraining) {
 /** The gradients in an arena, in the order of the weights.
  * @param {Arena} arena @param {Model} model @param {{maps: Map<string, LinearMap>, norms: Map<string, Norm>, others: Map<string, number>}} placed
  * @returns {Gradients} */
-function gradientsIn(arena, {config: {d_model: D, ...config}, weights}, {maps, norms, others}) {
+function gradientsIn(arena, {config, weights}, {maps, norms, others}) {
   const found = new Map([...others].map(([name, at]) => [name, arena.view(at, weights.get(name).data.length)]));
   for (const {name, sources, outputs, inputs} of mapsOf(config)) {
     const [rows, columns] = weights.get(`${sources[0]}.weight`).shape, {M, K, dweight, dbias} = maps.get(name), part = M / sources.length;
@@ -255,7 +256,7 @@ function gradientsIn(arena, {config: {d_model: D, ...config}, weights}, {maps, n
       found.set(`${source}.bias`, takeNumbers(arena, dbias + 4 * i * part, 1, rows, 1, outputs));
     });
   }
-  for (const [name, {dweight, dbias}] of norms) found.set(`${name}.weight`, arena.view(dweight, D)).set(`${name}.bias`, arena.view(dbias, D));
+  for (const [name, {dweight, dbias}] of norms) found.set(`${name}.weight`, arena.view(dweight, config.d_model)).set(`${name}.bias`, arena.view(dbias, config.d_model));
   return new Map([...weights.keys()].filter((name) => found.has(name)).map((name) => [name, found.get(name)]));
 }
 
@@ -510,7 +511,7 @@ function poolingPart({arena, starts, ids: {length: N}, gradientOf, model: {confi
   arena.view(pooled.at, (B + 8) * width).fill(0);
   const patterns = Array.from({length: B}, (_, b) => {
     const T = starts[b + 1] - starts[b], pattern = new Float32Array(T), row = arena.view(pooled.at + 4 * b * width, D);
-    if (pooling === "first" || pooling === "class_token") pattern[0] = 1;
+    if (readsOneToken({pooling})) pattern[0] = 1;
     else softmaxRows(pattern.map((_, t) => (score ? innerProduct(tokenRow(starts[b] + t), score) : 0)), pattern, T); // equal scores give the mean
     pattern.forEach((weight, t) => { if (weight) addTimes(row, tokenRow(starts[b] + t), weight); });
     return pattern; // T
