@@ -114,8 +114,13 @@ def test_a_megabyte_or_a_very_long_word_is_encoded_in_seconds(kind: str, text: s
     tokenizer = fit(kind, max_length=128)
     tokenizer.encode("warm up")
     began = time.process_time()  # excludes the time of other processes
+    total = 0
+    for number in range(3_000_000):  # 0.25 seconds on an idle machine
+        total += number
+    loop = time.process_time() - began
+    began = time.process_time()
     encoding = tokenizer.encode(text)
-    assert time.process_time() - began < 2.0  # a few tenths at most
+    assert time.process_time() - began < 8 * loop
     assert tokenizer.encode_ids([text])[0].tolist() == encoding.ids
 
 

@@ -124,12 +124,16 @@ def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> Clea
     ends: list[int] = []
     copied_to = 0
     for start, end, replacement in edits:
-        pieces += (cleaned.text[copied_to:start], replacement)
-        starts += cleaned.starts[copied_to:start]
-        ends += cleaned.ends[copied_to:start]
+        if copied_to < start:
+            pieces.append(cleaned.text[copied_to:start])
+            starts += cleaned.starts[copied_to:start]
+            ends += cleaned.ends[copied_to:start]
         copied_to = end
+        if not replacement:
+            continue
         while not replacement.startswith(" ") and start < end - 1 and cleaned.text[start] == " ":
             start += 1  # a space before what is replaced is not its origin
+        pieces.append(replacement)
         starts += [cleaned.starts[start]] * len(replacement)
         ends += [cleaned.ends[end - 1]] * len(replacement)
     if not copied_to:

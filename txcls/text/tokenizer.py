@@ -163,7 +163,8 @@ class Tokenizer:
         cleaned = clean_aligned(prefix, self.config.cleaning)
         spans = self._model.tokenize(cleaned.text)
         is_space = [token_id == self._space for _, _, token_id in spans]
-        parts = {} if self._ends else character_parts([(first, last) for first, last, _ in spans], is_space)
+        needed = self._room + 4  # a character has up to four bytes, so the last token may share one with three more
+        parts = {} if self._ends else character_parts([(first, last) for first, last, _ in spans[:needed]], is_space)
         tokens: list[Token] = []
         for index, (first, last, token_id) in enumerate(spans):
             start, end = cleaned.starts[first], cleaned.ends[last - 1]
