@@ -190,7 +190,7 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         f"The tables below are for the {split} rows.",
         ("class", "precision", "recall", "F1", "rows"),
         (
-            (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")
+            (row["label"], *(percentage(row[key]) for key in ("precision", "recall", "f1")), f"{row['support']:,}")
             for row in measured["per_class"]
         ),
     )
@@ -211,25 +211,25 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
     yield (
         "Reliability, accuracy by confidence:",
         ("confidence", "rows", "mean confidence", "accuracy"),
-        reliability_rows(measured["reliability"], digits=2),
+        reliability_rows(measured["reliability"]),
     )
     if groups := measured.get("by_length"):
-        lengths = [(group_name(group), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in groups]
+        lengths = [(group_name(group), f"{group['n']:,}", percentage(group["accuracy"])) for group in groups]
         yield "", ("tokens read", "rows", "accuracy"), lengths
     if order := measured.get("order"):
-        rows = [("unchanged", percentage(measured["accuracy"], 2))]
-        rows += [(text, percentage(order[key], 2)) for key, text in WORD_ORDER_TESTS.items() if key in order]
+        rows = [("unchanged", percentage(measured["accuracy"]))]
+        rows += [(text, percentage(order[key])) for key, text in WORD_ORDER_TESTS.items() if key in order]
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
 
 
-def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> list[tuple[str, str, str, str]]:
+def reliability_rows(bins: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
     """The non-empty bins as table cells: range of confidence, rows, mean confidence, accuracy."""
     return [
         (
             f"{percentage(part['low'], 0)} to {percentage(part['high'], 0)}",
             f"{part['n']:,}",
-            percentage(part["confidence"], digits),
-            percentage(part["accuracy"], digits),
+            percentage(part["confidence"]),
+            percentage(part["accuracy"]),
         )
         for part in bins
         if part["n"]

@@ -55,7 +55,7 @@ class Comparison:
         n_unseen: number of further test rows that were left out because their classes have no training row.
         n_repeated, unrepeated: number of test rows with texts that were trained on, and the Transformer's accuracy on
             all other test rows.
-        steps: number of optimiser steps made, and planned; None if unknown.
+        steps: number of optimiser steps made, and planned; 0 made if only the output layer was fitted. None if unknown.
     """
 
     __pydantic_config__ = PLAIN
@@ -96,7 +96,12 @@ class Comparison:
     @property
     def is_hardly_trained(self) -> bool:
         """Whether less than half of the planned steps were made."""
-        return self.steps is not None and self.steps[0] < ENOUGH_STEPS * self.steps[1]
+        return self.steps is not None and 0 < self.steps[0] < ENOUGH_STEPS * self.steps[1]
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether only the Transformer's output layer was fitted."""
+        return self.steps is not None and self.steps[0] == 0
 
     @property
     def to_use(self) -> Literal["transformer", "linear"]:
@@ -157,6 +162,14 @@ class Comparison:
             better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
             yield f"By {other_name}, {outcome}."
+        if self.is_probe:
+            yield (
+                "The Transformer is the pre-trained encoder with a new output layer: in cross-validation on the training "
+                "rows, training all its layers was not better."
+            )
+        elif self.steps is not None and self.steps[0] < self.steps[1] and not self.is_hardly_trained:
+            made, planned = self.steps
+            yield f"The Transformer had time for {made:,} of {planned:,} planned steps."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure."
@@ -201,7 +214,7 @@ class Comparison:
         contestants = {
             "majority-class baseline": self.majority,
             "linear model": self.linear,
-            "this Transformer": self.transformer,
+            "this Transformer" + " (output layer only)" * self.is_probe: self.transformer,
         }
         rows = [
             (name, with_interval(contestant.accuracy), with_interval(contestant.macro_f1))

@@ -157,10 +157,11 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
     for name, target in variants.items():
         spellings[target].append(counted[name])
     if variants:
-        said = "Labels merged" if merged else "Labels alike"
-        every = "; ".join(f"{', '.join(names)} as {counted[target]}" for target, names in spellings.items())
+        said, joined = ("Labels merged", "as") if merged else ("Labels alike, not merged", "and")
+        every = "; ".join(f"{', '.join(names)} {joined} {counted[target]}" for target, names in spellings.items())
         name, target = next(iter(variants.items()))
-        brief = f"{said}: {len(variants):,}, such as {quote(name)} as {quote(target)}."
+        example = f"{quote(name)} {joined} {quote(target)}"
+        brief = f"{said}: {example}." if len(variants) == 1 else f"{said}: {len(variants):,}, such as {example}."
         yield Note(f"{said}: {every}.", brief=brief, **option)
     if missing := placeholders(counts)[:8]:
         said = "Labels dropped:" if merged else "Missing labels?"

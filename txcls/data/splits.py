@@ -360,4 +360,5 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 def _note_on_untested_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
     if names := [rows.classes[label] for label in sorted(set(rows.labels) - set(test.labels))]:
         counted = f"No test rows, so not in macro-F1: {len(names):,} of {len(set(rows.labels)):,} classes"
-        yield Note(f"{counted} ({list_names(names)}).", brief=f"{counted}, such as {quote(names[0])}.")
+        such = ": " if len(names) == 1 else ", such as "
+        yield Note(f"{counted} ({list_names(names)}).", brief=f"{counted}{such}{quote(names[0])}.")

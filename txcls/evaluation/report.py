@@ -198,7 +198,7 @@ def stored_report(checkpoint: Checkpoint) -> Report:
     split = next((split for split in ("test", "validation", "new") if split in checkpoint.metrics), "")
     metrics: Mapping[str, Any] = checkpoint.metrics.get(split, {})
     return Report(
-        name=checkpoint.name,
+        name=f"{checkpoint.name}, Transformer" if checkpoint.linear else checkpoint.name,
         classes=checkpoint.classes,
         rows_description=f"{metrics['n']:,} {split} rows" if metrics else "",
         metrics=metrics,

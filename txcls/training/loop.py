@@ -525,6 +525,7 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
     """The "training" entry of metrics.json."""
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     processes = f", {n_processes()} processes" if n_processes() > 1 else ""
+    n_threads = torch.get_num_threads()
     return {
         "command": command or f"python -m txcls train {config.name}",
         "seed": config.train.seed,
@@ -533,7 +534,7 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "steps": result.history[-1].step,
         "done": result.done,
         "best_epoch": result.best.epoch,
-        "machine": f"{processor}, {torch.get_num_threads()} threads{processes}",
+        "machine": f"{processor}, {n_threads} thread{'s' * (n_threads != 1)}{processes}",
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }
 

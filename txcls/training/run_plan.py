@@ -31,6 +31,8 @@ from txcls.training.supervised import train
 MAX_DELAY = 5.0
 """On a busy machine, up to this many times the planned time is kept for measuring and saving."""
 
+PROBE = "the output layer alone, a logistic regression on the encoder's mean output: cross-validation preferred it"
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
@@ -127,14 +129,15 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
         return max(plan.started + 60 * plan.minutes - after - time.monotonic(), MIN_LEFT * 60 * plan.minutes)
 
     rows, validation = plan.splits.training, plan.splits.validation
+    is_probe = False
     with using_threads(plan.threads):
         if plan.from_probe and plan.init is not None:
             left = seconds_left()
             say = options.get("on_stage") or (lambda _: None)
             cross_validation = None if left is None else 2 / 3 * left
-            head, is_kept = choose_start(plan.config, plan.init, rows, validation, seconds=cross_validation, say=say)
-            options |= {"head": head} | ({"max_steps": 0} if is_kept else {})
-        return train(
+            head, is_probe = choose_start(plan.config, plan.init, rows, validation, seconds=cross_validation, say=say)
+            options |= {"head": head} | ({"max_steps": 0} if is_probe else {})
+        checkpoint = train(
             plan.config,
             dataset=dataset_from_rows(rows, validation, source=plan.config.title),
             init=plan.init,
@@ -142,6 +145,7 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
             max_seconds=seconds_left(),
             **{"out": None, **options},
         )
+    return checkpoint.with_metrics(training=checkpoint.metrics["training"] | {"done": PROBE}) if is_probe else checkpoint
 
 
 def _compare(
@@ -159,7 +163,6 @@ def _compare(
     with using_threads(plan.threads):
         logits = predict_logits(checkpoint.model, texts).numpy()  # M C
     predictions = logits.argmax(axis=1)
-    is_probe = training["steps"] == 0  # which needs no steps
     comparison = compare(
         truth=test.labels,
         training_labels=plan.splits.training.labels,
@@ -169,7 +172,7 @@ def _compare(
         seconds={"linear": seconds, "transformer": float(training["seconds"])},
         is_repeated=repeats(test.texts, plan.splits.fitted.texts),
         n_unseen=plan.splits.n_unseen,
-        steps=None if is_probe else (training["steps"], plan.steps),
+        steps=(training["steps"], plan.steps),
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=measure(logits, texts, checkpoint))
     return checkpoint.with_metrics(comparison=comparison.to_dict()), comparison, predictions

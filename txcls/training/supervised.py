@@ -135,7 +135,7 @@ def train(
     )
     metrics = {
         "data": data_facts(dataset, training_rows, validation_rows),
-        "training": training_facts(result, config, command, torch_device),
+        "training": training_facts(result, config, command, torch_device) | ({"init": init.name} if init else {}),
     }
     report("fitting the calibration and saving")
     round_as_stored(model.cpu())
