@@ -37,7 +37,7 @@ from tests.browser.server import CHROMIUM_ARGS
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
-from txcls.training.optim import make_optimizer
+from txcls.training.optimizer import make_optimizer
 from txcls.web.assemble import script
 from txcls.web.playground import export_playground
 

@@ -13,7 +13,7 @@ from txcls.app.shell import cache, checkpoints, prediction
 from txcls.app.shell.cache import Cache
 from txcls.app.shell.limits import Limits
 from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.checkpoint.published import load_bert
+from txcls.checkpoint.hugging_face import load_bert
 from txcls.data.datasets import sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_means

@@ -16,7 +16,7 @@ from tests.browser.conftest import page_with
 from tests.browser.exported import Open, bars, write
 from tests.checkpoint.test_bert import TEXTS
 from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.checkpoint.published import load_bert
+from txcls.checkpoint.hugging_face import load_bert
 from txcls.checkpoint.weights import round_as_stored
 from txcls.config import TextConfig
 from txcls.inference.predictor import Predictor

@@ -19,7 +19,7 @@ from txcls.model import Dropout, TextClassifier
 from txcls.training import objectives
 from txcls.training.from_pretrained import start_from
 from txcls.training.objectives import Classify
-from txcls.training.optim import learning_rate, make_optimizer, set_learning_rate
+from txcls.training.optimizer import learning_rate, make_optimizer, set_learning_rate
 
 MODULES = (
     "engine/ablation",

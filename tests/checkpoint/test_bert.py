@@ -16,7 +16,7 @@ from tests.bert import vocabulary, write_bert
 from tests.text.strategies import PIECES
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.checkpoint.published import load_bert
+from txcls.checkpoint.hugging_face import load_bert
 from txcls.errors import CheckpointError
 
 if TYPE_CHECKING:

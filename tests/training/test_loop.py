@@ -15,7 +15,7 @@ from txcls.model import TextClassifier
 from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit, loop
 from txcls.training.objectives import Classify, drop_tokens
-from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.optimizer import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 VOCAB = 40
 

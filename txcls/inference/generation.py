@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
-from txcls.checkpoint.published import load_gpt2
+from txcls.checkpoint.hugging_face import load_gpt2
 from txcls.errors import CheckpointError
 from txcls.model import LanguageModel
 from txcls.text.tokens import Encoding, Token

@@ -32,7 +32,7 @@ from txcls.inference.interrupts import stop_requests
 from txcls.model import Encoder, TextClassifier
 from txcls.training.distributed import learner_of, n_processes, own_share, rank, sum_over_processes
 from txcls.training.objectives import Classify, Objective, Validated
-from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.optimizer import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 from txcls.training.run_folder import read_state, write_state
 
 MAX_PART_TOKENS = 8192

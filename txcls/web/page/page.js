@@ -182,7 +182,7 @@ async function classify() {
   const passes = await shown.reader.read(patch?.text ?? view.text, off, view.how, patch?.edit);
   if (!passes || shown.classifier !== classifier) return;
   Object.assign(shown, passes);
-  draw();
+  drawPage();
   const took = performance.now() - began;
   byId("took").textContent = tr("Computed and drawn in {ms} ms.", {ms: decimal(took, took < 10 ? 1 : 0)});
   document.documentElement.dataset.answered = String(++nClassified);
@@ -190,7 +190,7 @@ async function classify() {
 
 // Drawing
 
-function draw() {
+function drawPage() {
   const {pass} = shown;
   const empty = !pass.trace;
   for (const id of ["bars-caption", "details", "attention", "patch"]) byId(id).hidden = empty;

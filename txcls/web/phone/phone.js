@@ -53,13 +53,13 @@ function show(now, status) {
   document.documentElement.lang = question?.language ?? document.documentElement.lang;
   find("ask").textContent = question?.ask ?? "";
   find("ask").hidden = !question;
-  if (isNew) draw(question);
+  if (isNew) drawQuestion(question);
   mark();
   if (status) find("status").textContent = status;
 }
 
 /** Draw the controls of a new question. @param {any} question */
-function draw(question) {
+function drawQuestion(question) {
   const rows = question?.kind === "choice" ? question.rows : [];
   find("rows").replaceChildren(...rows.map(drawRow));
   find("form").hidden = !question || question.kind === "choice";

@@ -322,12 +322,12 @@ function drawSoon() {
   isDrawingPending = true;
   requestAnimationFrame(() => {
     isDrawingPending = false;
-    if (training?.report) draw();
+    if (training?.report) drawCurvesAndReading();
   });
 }
 let isDrawingPending = false;
 
-function draw() {
+function drawCurvesAndReading() {
   accuracyCurves.draw();
   lossCurves.draw();
   reading.draw();
@@ -689,7 +689,7 @@ const foldSettings = () => {
 };
 wide.addEventListener("change", foldSettings);
 foldSettings();
-const redraw = () => training?.report && draw();
+const redraw = () => training?.report && drawCurvesAndReading();
 offerThemes(byId("theme"), redraw);
 if (addressWindow) offerLanguages(byId("language"), page, (name) => afterAsking(() => changeLanguage(name)));
 if (inFrame) byId("task-label").append(byId("language"));

@@ -39,7 +39,7 @@ class ModelWorker {
     this.classes = reading.classes;
     /** Whether the model started from an encoder. */
     this.hasEncoder = Boolean(task.given && reading.description.config.tokenizer === "bpe");
-    this.run = new Run(task, drive);
+    this.run = new Run(task, runWithPauses);
     this.isPlaying = this.isBusy = false;
     this.nRead = 0;
     this.baseline = null;
@@ -119,7 +119,7 @@ class ModelWorker {
     const nParts = Math.max(...task.parts) + 1, answers = texts.map(() => -1);
     for (let k = 0; k < nParts; k++) {
       const train = [...texts.keys()].filter((n) => task.parts[n] !== k);
-      const classOf = await drive(fitLinearSteps(train.map((n) => texts[n]), train.map((n) => task.labels[n]), task.C, {random: randomNumbers(task.seed)}));
+      const classOf = await runWithPauses(fitLinearSteps(train.map((n) => texts[n]), train.map((n) => task.labels[n]), task.C, {random: randomNumbers(task.seed)}));
       task.parts.forEach((own, n) => { if (own === k) answers[n] = classOf(texts[n]); });
       await rest();
     }
@@ -263,7 +263,7 @@ function rest() {
 const waiting = [];
 
 /** Run a generator to its end, with pauses. @template R @param {Generator<void, R>} steps @returns {Promise<R>} */
-async function drive(steps) {
+async function runWithPauses(steps) {
   for (;;) {
     const {done, value} = steps.next();
     if (done) return /** @type {R} */ (value);

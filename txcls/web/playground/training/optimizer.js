@@ -1,4 +1,4 @@
-// Initial weights as in txcls/model.py, and AdamW as in txcls/training/optim.py.
+// Initial weights as in txcls/model.py, and AdamW as in txcls/training/optimizer.py.
 
 import {borrowArena, giveBack} from "../../engine/arena.js";
 import {sinusoidalEncoding} from "../../engine/model.js";

@@ -10,7 +10,7 @@ import {planOf} from "./recipe.js";
 
 /** @typedef {import("../../engine/model.js").Model} Model */
 /** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
-/** Let the worker answer messages while a generator runs. @typedef {<R>(steps: Generator<void, R>) => Promise<R>} Drive */
+/** Let the worker answer messages while a generator runs. @typedef {<R>(steps: Generator<void, R>) => Promise<R>} RunWithPauses */
 /** What to train. `ids` are those of all rows; `parts` the part that measures each row, -1 if none does. With `given`, training
  * continues with this model. With `isPlanned`, the run ends by itself, with a learning rate that falls to zero; otherwise it goes
  * on until it is paused; `isWhole`: however long that takes. `isPretrained` says whether `given` are the encoder's weights, without a class head.
@@ -30,9 +30,9 @@ const MEASURED_STEPS = 10, LEAST_STEPS = 40;
 const INNER_FOLDS = 5;
 
 export class Run {
-  /** @param {Task} task @param {Drive} drive */
-  constructor(task, drive) {
-    Object.assign(this, {task, drive});
+  /** @param {Task} task @param {RunWithPauses} runWithPauses */
+  constructor(task, runWithPauses) {
+    Object.assign(this, {task, runWithPauses});
     const {config, V, C, ids, given, isPretrained, seed} = task;
     this.random = randomNumbers(seed);
     /** The whole model: weights to start from, with the vectors of all tokens. @type {Model} */
@@ -98,14 +98,14 @@ export class Run {
     this.stage = "reading";
     const features = zeros(this.texts.length, D);
     for (const indices of batchesByLength(this.texts, [...this.texts.keys()])) {
-      const vectors = await this.drive(featureSteps(this.start, indices.map((n) => this.texts[n])));
+      const vectors = await this.runWithPauses(featureSteps(this.start, indices.map((n) => this.texts[n])));
       indices.forEach((n, i) => sliceAt(features, n).set(sliceAt(vectors, i)));
       onProgress(indices.length);
     }
     this.stage = "probe";
     const answers = this.texts.map(() => -1), logits = zeros(this.texts.length, C), {members, main} = this;
     const folds = members.length > 1 ? this.task.parts : randomFolds(main.train.map((n) => labels[n]), INNER_FOLDS, randomNumbers(this.task.seed));
-    const chosen = await this.drive(chooseProbe(rowsOf(features, main.train).data, main.train.map((n) => labels[n]), C, folds));
+    const chosen = await this.runWithPauses(chooseProbe(rowsOf(features, main.train).data, main.train.map((n) => labels[n]), C, folds));
     members.forEach((member, k) => { member.probe = member === main ? chosen : chosen.ofFolds[k]; });
     /** What `check` needs: the fold of each training row, and the class that a probe without this fold predicts. */
     this.inner = {folds, answers: chosen.answers, probe: chosen.ofFolds[0]};
@@ -159,7 +159,7 @@ export class Run {
     if (!member.optimizer) this.beginTraining(member);
     while (member.order.length < Math.min(batch, member.train.length)) member.order.unshift(...shuffled(member.train, this.random));
     const indices = member.order.splice(-batch), settings = task.isPlanned ? plan : {};
-    const {loss, right} = await this.drive(gradientSteps(member.model, indices.map((n) => this.texts[n]), indices.map((n) => task.labels[n]),
+    const {loss, right} = await this.runWithPauses(gradientSteps(member.model, indices.map((n) => this.texts[n]), indices.map((n) => task.labels[n]),
       {...settings, n: indices.length, dropped: task.dropped, random: this.random}, (gradients) => member.optimizer.step(gradients)));
     if (isMain) {
       this.loss += loss;
@@ -191,7 +191,7 @@ export class Run {
     const answers = this.texts.map(() => -1), logits = new Map(), steps = this.steps;
     for (const member of this.members) {
       for (const indices of batchesByLength(this.texts, member.test)) {
-        const out = await this.drive(logitSteps(member.model, indices.map((n) => this.idsFor(member, n)), {off, means}));
+        const out = await this.runWithPauses(logitSteps(member.model, indices.map((n) => this.idsFor(member, n)), {off, means}));
         indices.forEach((n, i) => {
           logits.set(n, sliceAt(out, i));
           answers[n] = logits.get(n).indexOf(Math.max(...logits.get(n)));
@@ -216,7 +216,7 @@ export class Run {
 
   /** The mean outputs of a member's heads over some of its training texts. */
   async headMeans({model, train} = this.main) {
-    return this.drive(headMeanSteps(model, train.slice(0, 64).map((n) => this.texts[n])));
+    return this.runWithPauses(headMeanSteps(model, train.slice(0, 64).map((n) => this.texts[n])));
   }
 
   /** Choose between the probe and fine-tuning, both measured on training rows: with folds, by all rows; otherwise by one more
@@ -234,7 +234,7 @@ export class Run {
     const {task, inner, main: {train}} = this, pick = (list) => train.map((n) => list[n]);
     const parts = inner.folds.map((fold) => (fold === 0 ? 0 : -1)), labels = pick(task.labels);
     if (!this.checked) {
-      const run = this.checked = new Run({...task, ids: pick(task.ids), labels, parts}, this.drive);
+      const run = this.checked = new Run({...task, ids: pick(task.ids), labels, parts}, this.runWithPauses);
       run.total = this.total;
       run.main.model = withHead(run.start, inner.probe);
     }
@@ -261,7 +261,7 @@ export class Run {
   /** Class logits (B, C) of texts, given by the ids of the whole vocabulary. @param {number[][]} texts @returns {Promise<Tensor>} */
   async classify(texts) {
     const {model, texts: ids} = this.modelFor(texts);
-    return this.drive(logitSteps(model, ids, {off: [], means: null}));
+    return this.runWithPauses(logitSteps(model, ids, {off: [], means: null}));
   }
 
   /** All weights of the main model, with the vectors of the whole vocabulary. @returns {Model} */

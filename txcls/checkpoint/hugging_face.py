@@ -2,7 +2,7 @@
 
 BERT (Devlin et al. 2019) is a post-norm encoder with learned positions and a hidden layer before the class head; GPT-2
 (Radford et al. 2019) is a causal pre-norm Transformer with tied output. `txcls.model` computes both; the names of their
-settings and weights are in published.yaml. Every other setting that could change a logit is refused by name.
+settings and weights are in hugging_face.yaml. Every other setting that could change a logit is refused by name.
 """
 
 import shlex
@@ -50,7 +50,7 @@ def _check(path: Path, values: Mapping[Any, Any], rules: Mapping[Any, Any], *, p
 
 
 def _read_config(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, Any], RunConfig]:
-    """The values of a config.json of one of these kinds, the entry of published.yaml for its kind, and our settings."""
+    """The values of a config.json of one of these kinds, the entry of hugging_face.yaml for its kind, and our settings."""
     values = {"model_type": None, **read_json(path, dict)}
     _check(path, values, {"model_type": kinds})
     kind: dict[str, Any] = _rules()[values["model_type"]]
