@@ -91,7 +91,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Calibrated probabilities (N, C) in the order of `classes_`; `class_prior_` for a text without words."""
         check_is_fitted(self)
         rows = self.classifier_.tokenizer.encode_ids(check_texts(X))
-        probabilities = self.classifier_.id_probabilities(rows, precision="float32")[:, self._column]
+        probabilities = self.classifier_.probabilities_of_ids(rows, precision="float32")[:, self._column]
         return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

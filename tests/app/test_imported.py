@@ -72,7 +72,7 @@ def test_what_each_head_is_worth_is_measured_on_demand_on_the_shipped_sentences(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_page("heads", checkpoint="tiny", text=TEXT)
-    assert "was imported without texts of its own" in body_text(app)
+    assert "was imported without labelled texts" in body_text(app)
     monkeypatch.setattr(export, "MAX_IMPORTED", 1000)
     monkeypatch.setattr(prediction, "MAX_SECONDS", 0.0)
     app.session_state["worths"] = True

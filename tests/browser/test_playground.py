@@ -356,8 +356,8 @@ def test_a_saved_model_gives_the_same_answers_and_other_files_are_refused_with_a
 def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: Page, playground: str) -> None:
     offline.goto(f"{playground}#task=majority&layers=1&width=32&rate=0.01")
     offline.get_by_role("button", name="▶ Train").click()
-    learned = re.compile(r"· (Paused: .* Press Train to continue|Done: all \d+ held-out texts are right)\.")
-    expect(offline.locator("#progress")).to_contain_text(learned, timeout=120_000)
+    learned = re.compile(r"^(Paused: .* Press Train to continue|Done: all \d+ held-out texts are right)\.")
+    expect(offline.locator("#learned")).to_contain_text(learned, timeout=120_000)
     expect(offline.get_by_role("button", name="Results")).to_have_class("main")
 
 

@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 from tests.bert import vocabulary, write_bert
 from tests.text.strategies import PIECES
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
-from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.hugging_face import load_bert
+from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import torch
 
 from tests.conftest import add_noise
 from txcls.checkpoint.folders import GPT2_FILES
-from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.hugging_face import load_gpt2
+from txcls.checkpoint.listing import checkpoint_names
 from txcls.errors import CheckpointError
 from txcls.inference.generation import Sampling, TextModel, generate
 from txcls.inspection.language_model import measure_surprisal

@@ -47,7 +47,7 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "122 rows, texts from 'v2', labels from 'v1' (3 classes)",
         "Read as Windows-1252",
         "1 without a text",
-        "No test rows, so not in macro-F1: 1 of 3 classes, such as 'sideways'.",
+        "No test rows, so not in macro-F1: 1 of 3 classes: 'sideways'.",
         "python -m txcls predict made/mine",
     ):
         assert part in output, part
@@ -104,7 +104,9 @@ def test_the_rows_held_out_are_found_in_the_file_again_and_their_metrics_kept(ru
     assert figures["n"] == before["comparison"]["n"]
     (tmp_path / "longer.csv").write_bytes((tmp_path / "a.csv").read_bytes() + b"\r\nup,a new row,,,")
     output = output_of(run("evaluate", "mine", "--data", "longer.csv", "--model", "transformer"))
-    assert "mine: 121 rows of longer.csv" in output and re.search(r"was trained on about [78]\d\s% of the", output)
+    assert "mine, Transformer: 121 rows of longer.csv" in output and re.search(
+        r"was trained on about [78]\d\s% of the", output
+    )
     [compared] = run("compare", "mine", "mine", "--data", "a.csv", "--json").objects
     assert compared["n"] == figures["n"], "the rows that both held out"
     again = run("train", "a.csv", "--label-column", "nope", "--out", "mine")
@@ -145,7 +147,9 @@ def test_with_a_test_file_all_other_rows_were_trained_on(run, tmp_path: Path) ->
     refused = run("evaluate", "mine")
     assert refused.code == 2 and "trained on a.csv and tested on more.csv" in refused.err
     output = output_of(run("evaluate", "mine", "--data", "a.csv", "--model", "transformer"))
-    assert "mine: 120 rows of a.csv" in output and "trained on about 100 % of the different texts" in output
+    assert (
+        "mine, Transformer: 120 rows of a.csv" in output and "trained on about 100 % of the different texts" in output
+    )
     [compared] = run("compare", "mine", "mine", "--data", "more.csv", "--json").objects
     assert compared["n"] == 30 and compared["difference"]["value"] == 0
     refused = run("compare", "mine", "mine", "--data", "a.csv")

@@ -46,7 +46,7 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     rows, _ = read_labelled(tmp_path / "t.jsonl")
     assert len(rows.labelled.classes) == 7
     variants, missing = notes_before_training(rows.labelled)
-    assert "'ham' (2) as 'Ham' (2); 'SPAM' (1) as 'spam' (2)" in variants
+    assert "'ham' (2) and 'Ham' (2); 'SPAM' (1) and 'spam' (2)" in variants
     assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
     table = Table(tmp_path / "t.jsonl")
     merged = labelled_rows(table, guess_columns(table.sample, file="t", merge=True))

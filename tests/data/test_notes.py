@@ -22,7 +22,7 @@ def test_variants_and_placeholders_are_found() -> None:
     assert placeholders(counts) == ["-", "N/A"] and placeholders({"+": 1, "-": 1, "0": 2}) == []
     assert merged_names(counts) == {"TRUE": "true", "A b": "a  B", "-": "", "N/A": ""}
     note = next(label_notes(counts))
-    assert "'TRUE' (3) as 'true' (5)" in note and note.options == {"merge_labels": True}
+    assert "'TRUE' (3) and 'true' (5)" in note and note.options == {"merge_labels": True}
     assert not list(label_notes({"x": 2, "y": 2}))
     merged, _ = label_notes({"Sport": 9, "sport": 4, "SPORT": 3, "Sports": 1, "-": 1}, merged=True)
     assert merged == "Labels merged: 'sport' (4), 'SPORT' (3), 'Sports' (1) as 'Sport' (9)."

@@ -7,7 +7,7 @@ from scipy.special import softmax
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Calibration
 from txcls.evaluation.evaluate import scope_threshold
-from txcls.evaluation.fit_calibration import fit_calibration, fit_short
+from txcls.evaluation.fit_calibration import fit_calibration, fit_truncated_temperature
 
 
 @pytest.mark.parametrize("temperature, power", [(0.5, 1.0), (3.0, 1.0), (0.8, 1.6)])
@@ -53,8 +53,10 @@ def test_the_temperature_of_beginnings_is_recovered_and_never_below_that_of_whol
     logits, whole_texts = random.normal(size=(30_000, 4)) * 2, Calibration(temperature=1.5, power=1.25)
     beginnings = Calibration(temperature=4.0, power=1.25)
     labels = (calibrated_probabilities(logits, beginnings).cumsum(1) > random.random((len(logits), 1))).argmax(1)
-    assert fit_short(logits, labels, whole_texts) == pytest.approx(4.0, rel=0.05)
-    assert fit_short(logits, logits.argmax(axis=1), whole_texts) == pytest.approx(1.5, rel=0.01), "without an error"
+    assert fit_truncated_temperature(logits, labels, whole_texts) == pytest.approx(4.0, rel=0.05)
+    assert fit_truncated_temperature(logits, logits.argmax(axis=1), whole_texts) == pytest.approx(1.5, rel=0.01), (
+        "without an error"
+    )
 
 
 def test_scope_scores_by_hand() -> None:

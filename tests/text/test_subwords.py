@@ -37,7 +37,7 @@ def build_pieces(pairs: BytePairs, text: str) -> list[str]:
     """The pieces of a text after all merges of `BytePairs.build`."""
     pieces: list[str] = []
     for part in pairs.parts(text):
-        merges = pairs.build(part)
+        merges = pairs.merges_of(part)
         pieces += merges[-1].pieces if merges else part
     return pieces
 

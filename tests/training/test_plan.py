@@ -165,7 +165,7 @@ def test_texts_too_long_for_the_encoder_in_the_time_are_read_by_a_one_layer_mode
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3)
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
-    assert "Not the pre-trained encoder: there is no time for it" in plan.sentences[1]
+    assert "The pre-trained encoder is not used: there is no time for it" in plan.sentences[1]
     assert plan_training(data, minutes=None).init is not None
     plan = plan_training(data, minutes=60)
     assert plan.init is not None and plan.config.model.max_length == 512, "the encoder's own limit is 256"

@@ -114,7 +114,7 @@ class Comparison:
         return ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
 
     @property
-    def both(self) -> str:
+    def scores_in_words(self) -> str:
         """What the linear model and the Transformer reach, by the measure that decides."""
         name, measure = self._measure
         linear, transformer = (percentage(getattr(one, measure).value) for one in (self.linear, self.transformer))
@@ -162,12 +162,7 @@ class Comparison:
             better = {1: "the Transformer is better", -1: "the linear model is better"}
             outcome = better.get(other.sign, "they cannot be told apart")
             yield f"By {other_name}, {outcome}."
-        if self.is_probe:
-            yield (
-                "The Transformer is the pre-trained encoder with a new output layer: in cross-validation on the training "
-                "rows, training all its layers was not better."
-            )
-        elif self.steps is not None and self.steps[0] < self.steps[1] and not self.is_hardly_trained:
+        if self.steps is not None and 0 < self.steps[0] < self.steps[1] and not self.is_hardly_trained:
             made, planned = self.steps
             yield f"The Transformer had time for {made:,} of {planned:,} planned steps."
         accuracy = self.transformer.accuracy
@@ -202,11 +197,14 @@ class Comparison:
 
     @property
     def settings(self) -> str:
-        """How the linear model was fitted, as a sentence."""
+        """How the linear model was fitted, in a sentence, and what was trained of the Transformer, if not all."""
         settings = "TF-IDF of words and pairs of words, scikit-learn's default settings, untuned"
         if self.baseline is not None:
             settings = f"{self.baseline}, chosen on a part of these rows"
-        return f"The linear model is a linear SVM fitted to {self.n_training:,} rows ({settings})."
+        probe = " Of the Transformer, only the output layer was trained: training all its layers was no better."
+        return (
+            f"The linear model is a linear SVM fitted to {self.n_training:,} rows ({settings}).{probe * self.is_probe}"
+        )
 
     @property
     def table(self) -> list[tuple[str, str, str]]:

@@ -50,7 +50,7 @@ def _check(path: Path, values: Mapping[Any, Any], rules: Mapping[Any, Any], *, p
 
 
 def _read_config(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, Any], RunConfig]:
-    """The values of a config.json of one of these kinds, the entry of hugging_face.yaml for its kind, and our settings."""
+    """The values of a config.json of one of these kinds, its kind's entry of hugging_face.yaml, and our settings."""
     values = {"model_type": None, **read_json(path, dict)}
     _check(path, values, {"model_type": kinds})
     kind: dict[str, Any] = _rules()[values["model_type"]]

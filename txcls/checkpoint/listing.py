@@ -17,7 +17,7 @@ from txcls.checkpoint.folders import (
     shared_lock,
 )
 from txcls.checkpoint.json_files import LFS_POINTER, read_json, refuse_pointer
-from txcls.checkpoint.schema import read_record
+from txcls.checkpoint.schema import read_checkpoint_json
 from txcls.errors import CheckpointError, one_line, reason_of
 
 MAX_REASON_LENGTH = 300
@@ -111,7 +111,7 @@ def _summary(path: Path) -> Summary:
         _check_complete(path, GPT2_FILES)
         return Summary(path.name, title="next token (a published GPT-2)", objective="causal")
     _check_complete(path, FILES)
-    record = read_record(path)
+    record = read_checkpoint_json(path)
     config, measured = record.config, record.metrics.get("test") or record.metrics.get("validation") or {}
     return Summary(
         name=path.name,

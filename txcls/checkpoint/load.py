@@ -26,7 +26,7 @@ from txcls.checkpoint.folders import (
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.probabilities import read_token_counts
-from txcls.checkpoint.schema import read_record
+from txcls.checkpoint.schema import read_checkpoint_json
 from txcls.checkpoint.snapshots import load_snapshots
 from txcls.checkpoint.weights import load_model
 from txcls.errors import CheckpointError, sanitize
@@ -117,7 +117,7 @@ def _load_archive(file: Path) -> Checkpoint:
 def _load(path: Path) -> Checkpoint:
     if missing := [name for name in FILES if not (path / name).is_file()]:
         raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
-    record = read_record(path)
+    record = read_checkpoint_json(path)
     config, classes = record.config, record.classes
     source = path / "tokenizer.json"
     values = read_json(source, dict)

@@ -61,7 +61,7 @@ def parse_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, Cal
 
 
 @dataclass(frozen=True)
-class Record:
+class CheckpointJson:
     """The contents of a checkpoint's JSON files, except the tokenizer; `classes` is empty for a language model."""
 
     config: RunConfig
@@ -72,7 +72,7 @@ class Record:
     history: list[dict[str, Any]]
 
 
-def read_record(folder: Path) -> Record:
+def read_checkpoint_json(folder: Path) -> CheckpointJson:
     """Read config.json, labels.json, metrics.json and history.jsonl.
 
     Raises:
@@ -84,7 +84,7 @@ def read_record(folder: Path) -> Record:
     metrics = read_metrics(folder / "metrics.json")
     if problem := classes_problem(metrics, classes):
         raise CheckpointError(f"{folder / 'metrics.json'}: {problem}")
-    return Record(*settings, classes, metrics, read_history(folder / "history.jsonl"))
+    return CheckpointJson(*settings, classes, metrics, read_history(folder / "history.jsonl"))
 
 
 def read_labels(path: Path) -> tuple[str, ...]:

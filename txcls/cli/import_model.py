@@ -11,8 +11,8 @@ import typer
 
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.folders import checkpoint_root
-from txcls.checkpoint.load import import_archive
 from txcls.checkpoint.hugging_face import load_bert
+from txcls.checkpoint.load import import_archive
 from txcls.cli.shared import note
 from txcls.data.datasets import sentences
 from txcls.errors import CheckpointError, list_names, sanitize

@@ -9,8 +9,8 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
-from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.checkpoint.hugging_face import load_gpt2
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.checkpoint.weights import build_without_memory
 from txcls.cli.predict import print_prediction
 from txcls.cli.shared import (

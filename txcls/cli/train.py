@@ -344,7 +344,7 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         n, more = result.never_found[name], len(result.never_found) - 1
         others = f" and {more:,} more" * (more > 0)
         model = "linear model" if comparison.to_use == "linear" else "Transformer"
-        lines.insert(0, f"Classes of which the {model} finds no test row: {quote(name)} (0 of {n:,}){others}.")
+        lines.insert(0, f"The {model} recognises no test row of {quote(name)} ({n:,}){others}.")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
     for line in lines:

@@ -66,7 +66,7 @@ def join_rows(parts: Iterable[LabelledTexts]) -> LabelledTexts:
 def rows_in_classes(
     rows: LabelledTexts, classes: tuple[str, ...], *, match_normalised: bool = False
 ) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
-    """The rows with a class among `classes`, with their ids there, and the indices of these rows.
+    """The rows whose class is one of `classes`, relabelled with its index there, and the indices of these rows.
 
     With `match_normalised`, class names also match if they are equal after `label_name`, ignoring case.
     """

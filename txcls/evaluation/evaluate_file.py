@@ -115,9 +115,9 @@ def rows_of_file(
 
 
 def far_below(checkpoint: Checkpoint, right: int, n: int, *, is_linear: bool = False) -> str:
-    """A sentence if far fewer of n rows of a file are right than of the held-out rows; otherwise "".
+    """A warning if the accuracy on a file (`right` of `n` rows) is far below that on the held-out rows; otherwise "".
 
-    Far fewer: the accuracies differ by FAR_BELOW or more, and their 95 % intervals do not overlap.
+    Far below: the accuracies differ by FAR_BELOW or more, and their 95 % intervals do not overlap.
     """
     stated = _stated(checkpoint, is_linear=is_linear)
     if stated is None or stated.value - right / n < FAR_BELOW or wilson(right, n).high >= stated.low:

@@ -37,7 +37,7 @@ def with_calibration(
     model = classifier_of(checkpoint)
     logits = predict_logits(model, held_out, device=device).numpy()  # N C
     calibration = fit_calibration(logits, held_out.labels)
-    short = _fit_short(checkpoint, held_out, calibration, device=device)
+    short = _fit_short_temperatures(checkpoint, held_out, calibration, device=device)
     checkpoint = replace(checkpoint, calibration=calibration.model_copy(update={"short": short}))
     metrics = {**checkpoint.metrics, "validation": measure(logits, held_out, checkpoint).to_dict()}
     scope = None
@@ -49,7 +49,7 @@ def with_calibration(
     return replace(checkpoint, metrics=metrics, scope=scope)
 
 
-def _fit_short(
+def _fit_short_temperatures(
     checkpoint: Checkpoint, texts: TokenisedTexts, calibration: Calibration, *, device: torch.device | str
 ) -> tuple[tuple[int, float], ...]:
     """`Calibration.short`: a temperature for each range of lengths that is rare among these texts.
@@ -64,7 +64,7 @@ def _fit_short(
             break
         beginnings = texts.truncate(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
         logits = predict_logits(classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
-        fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
+        fitted.append((up_to, round(fit_truncated_temperature(logits, texts.labels, calibration), 4)))
     return tuple(fitted)
 
 
@@ -109,7 +109,7 @@ def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple
     return float(np.exp(temperature)), float(np.exp(power))
 
 
-def fit_short(logits: Floats, labels: Integers, calibration: Calibration) -> float:
+def fit_truncated_temperature(logits: Floats, labels: Integers, calibration: Calibration) -> float:
     """The temperature with the lowest log loss on truncated texts, but at least the temperature of whole texts.
 
     `logits` (N, C) are of the truncated texts; `calibration` was fitted on whole texts, and its power is kept.

@@ -265,11 +265,11 @@ def save_linear(model: LinearModel, path: Path) -> Path:
 
 
 def recommended_linear(checkpoint: Checkpoint) -> str:
-    """The linear model beside a checkpoint in words, if it is the one to use according to the verdict; otherwise ""."""
+    """A phrase that names a checkpoint's linear model, if the verdict recommends it; otherwise ""."""
     comparison = checkpoint.metrics.get("comparison") if checkpoint.linear is not None else None
     if not comparison or (measured := Comparison.from_dict(comparison)).to_use == "transformer":
         return ""
-    return f"the linear model of {checkpoint.name}, as the verdict recommends ({measured.both})"
+    return f"the linear model of {checkpoint.name}, as the verdict recommends ({measured.scores_in_words})"
 
 
 def model_to_use(checkpoint: Checkpoint, model: str | None) -> tuple[LinearModel | None, str]:

@@ -21,7 +21,7 @@ MIN_ROWS = 20
 Z = 1.959963984540054
 """Half the width of a 95 % interval in standard errors."""
 RESAMPLES, MAX_CORRECTED = 1000, 1000
-"""Number of bootstrap resamples, and maximum number of kinds of rows for the correction of their interval."""
+"""Number of bootstrap resamples; with more kinds of rows than the second number, the interval is not corrected."""
 
 
 def accuracy_cell(accuracy: float, n: int) -> str:

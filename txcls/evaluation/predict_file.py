@@ -137,7 +137,7 @@ def predict_file(
         if linear is not None:
             rows = linear.probabilities_of(classifier.classes, texts)  # N C, nan for a text without words
         else:
-            rows = classifier.id_probabilities(ids, precision=precision)  # N C, as above
+            rows = classifier.probabilities_of_ids(ids, precision=precision)  # N C, as above
         if is_told:
             are_unusual = (
                 not np.isnan(row[0]) and classifier.is_unusual(text, own)

@@ -46,7 +46,7 @@ def predict_logits(
 
 @torch.inference_mode()
 def mean_states(model: Encoder, texts: TokenisedTexts) -> NDArray[np.float64]:
-    """The mean over its tokens of each text's final states, (N, D)."""
+    """Each text's final states, averaged over its tokens, (N, D)."""
     model.eval()
     means = np.zeros((len(texts), model.config.d_model))
     for indices in batches_by_length(texts.lengths, batch_size=64):

@@ -20,7 +20,7 @@ CLASSES_ON_DARK = ("#6B5DFF", "#FF851B", "#2BBA94", "#A758AC", "#E7B772", "#E42A
 """The palette of classes, distinguishable for colour-blind readers too (tests/figures/test_style.py); in charts without
 classes, that of lines."""
 N_RANKED = 6
-"""Number of classes that get a colour, the most probable ones, if there are more classes than colours."""
+"""If there are more classes than colours, this many get one: the most probable."""
 
 BAR, OTHER = "#1F83C4", "#8A8A8A"
 """Bars that are no class, and what stands back: other classes, controls, chance."""

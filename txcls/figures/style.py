@@ -196,7 +196,7 @@ def colour_bar(title: str, *, below: bool = False, **more: object) -> dict[str, 
 
 
 SCALE_BELOW: Settings = {"len": 0.7, "y": -0.03, "yref": "paper", "yanchor": "top"}
-"""Changes of a colour bar above a map that put it below a map, which then ends higher up on the page."""
+"""Settings that move a map's colour bar from above the map to below it."""
 
 
 def rows_above_names(rows: str, columns: str = "") -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.checkpoint.hugging_face import load_gpt2
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.errors import CheckpointError
 from txcls.model import LanguageModel
 from txcls.text.tokens import Encoding, Token

@@ -191,11 +191,11 @@ class Predictor:
             TypeError: as for `predict`.
         """
         rows = self.tokenizer.encode_ids(map(self.reduce, check_texts(texts)))
-        probabilities = self.id_probabilities(rows, batch_size=batch_size, precision=precision)
+        probabilities = self.probabilities_of_ids(rows, batch_size=batch_size, precision=precision)
         counts = np.array(self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes))
         return np.where(np.isnan(probabilities), counts / counts.sum(), probabilities)
 
-    def id_probabilities(
+    def probabilities_of_ids(
         self, rows: Sequence[NDArray[np.int32]], *, batch_size: int = 128, precision: Precision = "auto"
     ) -> NDArray[np.float64]:
         """Like `probabilities`, for ids (T,) from `Tokenizer.encode_ids`; nan for a text without words."""

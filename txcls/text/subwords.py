@@ -144,7 +144,7 @@ class BytePairs:
         stripped = text.strip()
         return [part for part, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(stripped)] if stripped else []
 
-    def build(self, part: str) -> list[Merge]:
+    def merges_of(self, part: str) -> list[Merge]:
         """The merges that build one of `parts` from its bytes (Sennrich et al. 2016, section 3.2).
 
         The pair that was learned first is merged first, at its leftmost occurrence. The pieces after the last merge are

@@ -396,7 +396,7 @@ def _recipe(
     planned = f", about {max(seconds, 1):.0f} s" if seconds else ""
     yield Note(f"{start}: {epochs}{twice}{planned}.", "detail")
     if reason:
-        yield Note(f"Not the pre-trained encoder: {reason}.", "detail")
+        yield Note(f"The pre-trained encoder is not used: {reason}.", "detail")
     if cut > 0.005:
         longer = f"{read} ({percentage(cut, 0)} of the texts are longer)"
         yield Note(f"The Transformer reads {longer}, the linear model all.", "detail" if cut < MANY_CUT else "")

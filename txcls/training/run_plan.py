@@ -145,7 +145,9 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
             max_seconds=seconds_left(),
             **{"out": None, **options},
         )
-    return checkpoint.with_metrics(training=checkpoint.metrics["training"] | {"done": PROBE}) if is_probe else checkpoint
+    return (
+        checkpoint.with_metrics(training=checkpoint.metrics["training"] | {"done": PROBE}) if is_probe else checkpoint
+    )
 
 
 def _compare(

@@ -73,7 +73,7 @@ def test_answers_are_counted_and_shown_to_the_lecturer_only_once_the_question_is
         room.answer(phone, "teams", [number % 2])
     open_ = room.state_for()
     assert (open_["stage"], open_["n"], open_["phones"]) == ("open", 5, 5) and "answers" not in open_
-    room.command("close")
+    room.run_command("close")
     assert sorted(room.state_for()["answers"]) == [[0], [0], [0], [1], [1]]
 
 
@@ -84,9 +84,9 @@ def test_an_answer_can_be_changed_until_the_result_is_shown(room: Room, clock: C
         room.answer(phone, "teams", [option])
         clock.now += 1
     assert room.state_for(phone)["mine"] == [1] and room.state_for()["n"] == 1
-    room.command("close")
+    room.run_command("close")
     refused(409, room.answer, phone, "teams", [0])
-    room.command("answer")
+    room.run_command("answer")
     refused(409, room.answer, phone, "teams", [0])
     assert room.state_for()["answers"] == [[1]]
 
@@ -96,8 +96,8 @@ def test_a_phone_learns_the_right_answer_only_when_it_is_shown(room: Room) -> No
     room.ask(TEAMS)
     for _ in ("open", "closed"):
         assert not {"right", "answer"} & room.state_for(phone)["question"].keys()
-        room.command("close")
-    room.command("answer")
+        room.run_command("close")
+    room.run_command("answer")
     shown = room.state_for(phone)
     assert shown["stage"] == "answered" and shown["question"]["right"] == ((1,),)
     assert shown["question"]["answer"] == "Rangers"
@@ -111,7 +111,7 @@ def test_a_question_asked_again_is_empty_and_an_earlier_one_keeps_its_answers(ro
     refused(409, room.answer, phone, "teams", [1])
     room.ask(TEAMS)
     assert (room.state_for()["stage"], room.state_for()["answers"]) == ("closed", [[0]])
-    room.command("again")
+    room.run_command("again")
     assert (room.state_for()["stage"], room.state_for()["n"], room.state_for(phone)["mine"]) == ("open", 0, None)
     clock.now += 1
     room.answer(phone, "teams", [1])
@@ -150,7 +150,7 @@ def test_only_the_lecturer_sees_texts_and_a_hidden_phone_stays_hidden(room: Room
     for phone in (first, second):
         room.answer(phone, "text", f"text of {phone}")
     assert first not in str(room.state_for(second)) and not room.state_for(second)["texts"]
-    room.command("hide", first[:12])
+    room.run_command("hide", first[:12])
     clock.now += 1
     room.answer(first, "text", "once more")
     assert list(room.state_for()["texts"]) == [second[:12]]

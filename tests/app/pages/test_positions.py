@@ -79,7 +79,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
     app.button(key="order_as_typed").click().run()
     assert words_now(app) == TEXT.split() and all(row[1] == row[2] for row in table(app))
     app.segmented_control(key="section").set_value("models").run()
-    assert "A random team of the text is right in 35.2\u00a0%." in body_text(app)
+    assert "Picking one of the text’s teams at random is right 35.2\u00a0% of the time." in body_text(app)
 
 
 def test_a_visitor_without_a_link_sees_the_three_models(other: str) -> None:

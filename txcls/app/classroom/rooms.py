@@ -84,7 +84,7 @@ class Room:
     def enter(self, phone: str) -> None:
         """Count a phone as present; HTTPException if its number is malformed or the room is full."""
         if not PHONE.fullmatch(phone):
-            raise HTTPException(400, "This is not a phone's number.")
+            raise HTTPException(400, "This is not a valid phone ID.")
         with _LOCK:
             seen = self.present_phones()
             if phone not in seen and len(seen) >= MAX_PHONES:
@@ -137,7 +137,7 @@ class Room:
             if self._now is not None:
                 if question is not None and question.id == self._now.question.id:
                     return
-                self.command("close")
+                self.run_command("close")
                 if self._now.question.kind == "text":
                     self._now.given.clear()
             if question is not None and question.id not in self._asked and len(self._asked) >= MAX_QUESTIONS:
@@ -145,7 +145,7 @@ class Room:
             self._now = None if question is None else self._asked.setdefault(question.id, _AskedQuestion(question))
             self.tell_all()
 
-    def command(self, name: str, mark: str = "") -> None:
+    def run_command(self, name: str, mark: str = "") -> None:
         """Close the question, show its answer, ask it again, or hide a text; HTTPException for anything else."""
         with _LOCK:
             asked = self._now
@@ -259,7 +259,7 @@ async def _exchange(request: Request) -> Response:
         if request.method == "POST":
             message = json.loads(await asyncio.wait_for(request.body(), BODY_SECONDS))
             if audience == "lecturer":
-                room.command(str(message["command"]), str(message.get("mark", "")))
+                room.run_command(str(message["command"]), str(message.get("mark", "")))
             else:
                 room.answer(who, message["question"], message["answer"])
             return Response(status_code=204)

@@ -15,9 +15,9 @@ from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacemen
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     ask_for_text,
-    facts_of,
     load_classifier,
     loading_placeholder,
+    model_facts_html,
     prediction_html,
     say_no_tokens,
 )
@@ -183,7 +183,7 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
     for column, (shown_source, shown_classifier, key) in zip(columns, pairs, strict=True):
         with column:
             st.subheader(plain(checkpoints.title(shown_source.name)), anchor=False)
-            st.html(f'<div class="txcls-facts">{facts_of(shown_classifier)}</div>')
+            st.html(f'<div class="txcls-facts">{model_facts_html(shown_classifier)}</div>')
             if page.has_text:
                 which_have_tokens.append(_draw_prediction(page, shown_source, shown_classifier, key=key))
     if any(which_have_tokens):

@@ -55,7 +55,7 @@ BOARD_CLICKS = "board_clicks"
 N_BARS = 2
 """Number of classes drawn as bars."""
 N_WORTHS = 24
-"""Number of heads listed of an imported model."""
+"""Number of heads listed for an imported model."""
 MAX_TOKENS = 24
 """Maximum number of tokens on the map of the chosen head."""
 HOW_MEASURED = (
@@ -136,8 +136,9 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
     heads_off = [part for part in parts if isinstance(part, tuple) and part[1] != FEED_FORWARD]
     if heads_off:
         chosen = (page.view.layer, page.view.head)
-        with lecture.slide(lecture.ATTENTION) if lecture.is_on() else card:
-            _draw_card(page, classifier, chosen if chosen in heads_off else heads_off[0])
+        head = chosen if chosen in heads_off else heads_off[0]
+        with lecture.slide(f"{lecture.ATTENTION}.{head[0]}") if lecture.is_on() else card:
+            _draw_card(page, classifier, head)
 
 
 def _draw_worths(page: layout.Page, classifier: Predictor) -> None:
@@ -195,7 +196,7 @@ def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Seq
     figure = head_effects_map(
         effects.heads,
         effects.feed_forward,
-        title=f"<b>Click a part to switch it off</b><br>Change in the {quantity} (points)",
+        title=f"<b>Select a part to switch it off</b><br>Change in the {quantity} (points)",
         quantity=f"The {quantity}",
         framed=[part for part in parts if isinstance(part, tuple)],
     )

@@ -329,7 +329,7 @@ def _draw_models(text_box: str | None) -> None:
     rows = list(zip(MODELS.values(), accuracies, strict=True))
     need, chance, circuit = "", "", Circuit.of(classifiers[0])
     if circuit is not None and (guess := circuit.guess.get("test")) is not None:
-        chance = f" A random team of the text is right in {percentage(guess)}."
+        chance = f" Picking one of the text’s teams at random is right {percentage(guess)} of the time."
         if (without := accuracies[-1][0]) is not None and without - guess < LITTLE:
             need = "**Yes**: without them, it is no better than a random guess among the teams in the text. "
     st.markdown(

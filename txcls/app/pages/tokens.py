@@ -112,7 +112,7 @@ def _draw_tokens(encoding: Encoding, tokenizer: Tokenizer) -> None:
         return
     kind = "words" if tokenizer.byte_pairs is None else "words and parts of words; ␣ is a space"
     if tokenizer.word_pieces is not None:
-        kind = "words and parts of words; ## continues a word. Of each word, the longest start that is known is taken"
+        kind = "words and parts of words; ## continues a word. Each is split by its longest known beginning first"
     st.markdown(f"**2 · Tokens and their ids**: {kind}:")
     names = [_name_token(token, tokenizer) for token in tokens]
     st.html(token_html.ids(names[:MAX_IDS], tokens[:MAX_IDS]))
@@ -171,11 +171,11 @@ def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     if not options:
         say_no_tokens()
         return
-    most_merged = max(range(len(options)), key=lambda n: len(pairs.build(words[options[n]])))
+    most_merged = max(range(len(options)), key=lambda n: len(pairs.merges_of(words[options[n]])))
     word_column, slider_column = st.columns([1, 3], gap="large")
     key = f"merge_word_{hash(tuple(options))}"
     part = words[word_column.selectbox("Word of this text", options, index=most_merged, key=key)]
-    merges = pairs.build(part)
+    merges = pairs.merges_of(part)
     n_tokens = len(merges[-1].pieces) if merges else len(part)
     answer.markdown(
         f"**{len(merges)} merge{'s' * (len(merges) != 1)}** of neighbours, in the order they were learned, build "

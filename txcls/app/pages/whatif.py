@@ -291,7 +291,7 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
         smallest = found[0]
         others = [flip.text for flip in search.flips]
         is_another = own is not None and own.text not in others and own.label != prediction.label
-        also_yours = " Your change, which was not tried, flips it too." * is_another
+        also_yours = " Your own change, which was not part of the search, flips it too." * is_another
         n = len(search.flips)
         among = f"smallest of **{n:,}** changes that flip it" if n > 1 else "only change that flips it"
         st.markdown(f"**{_edit(smallest)}** is the {among}, of {search.done:,} tried.{also_yours}")
@@ -416,8 +416,8 @@ def _draw_route(page: layout.Page, route: Route) -> None:
         states = route.states[page.view.stage]
         after = ", ".join(f"**{_share(share)}** after layer {layer}" for layer, share in enumerate(states[1:], start=1))
         st.markdown(
-            f"Copying the states of {GROUPS[page.view.stage][1]} moves **{_share(states[0])}** of the difference "
-            f"before layer 1, {after}."
+            f"Share of the difference moved by copying the states of {GROUPS[page.view.stage][1]}: "
+            f"**{_share(states[0])}** before layer 1, {after}."
         )
     st.markdown(
         f"Copying all attention patterns moves **{_share(route.patterns)}** of the difference between the predictions; "

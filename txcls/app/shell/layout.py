@@ -342,7 +342,7 @@ def lead(
     place: DeltaGenerator | None = None,
     question: str | None = None,
 ) -> None:
-    """Draw the answer to the page's question in large type, on a slide after the question; `about` is shown on demand.
+    """Draw the answer to the page's question in large type, on a slide below the question; `about` is shown on demand.
 
     `place` is a container with the key "lead", which was drawn earlier; `question` replaces the page's.
     """

@@ -73,14 +73,14 @@ def load_classifier(page: layout.Page) -> Predictor:
     except TxclsError as error:
         layout.stop_with(error)
     if not lecture.is_on():
-        page.facts.html(layout.facts_html(facts_of(classifier)))
+        page.facts.html(layout.facts_html(model_facts_html(classifier)))
     if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
         text_box = f"{layout.TEXT_BOX}_{page.info.name}"
         known_words.offer_known_words(page.unknown, classifier, page.view.text, text_box)
     return classifier
 
 
-def facts_of(classifier: Predictor) -> str:
+def model_facts_html(classifier: Predictor) -> str:
     """One line of HTML: test accuracy and number of parameters, after the title if no picker shows it."""
     checkpoint = classifier.checkpoint
     has_picker = len(checkpoints.names()) > 1
@@ -133,7 +133,7 @@ def say_no_tokens() -> None:
 def say_not_measured(page: layout.Page, what: str) -> None:
     """Draw a note for a checkpoint without a measurement, which `txcls measure NAME WHAT` makes."""
     if checkpoints.summary(page.source.name).imported:
-        st.info(f"The {what} of this model were not measured: it was imported without texts of its own.")
+        st.info(f"The {what} of this model were not measured: it was imported without labelled texts.")
         return
     st.info(
         "Not measured for this checkpoint. If its data set is on this machine, "

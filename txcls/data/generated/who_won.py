@@ -308,7 +308,7 @@ def _random_form(rng: random.Random, mains: Sequence[Main]) -> Form:
 
 
 def _fill(template: str, **parts: _Words) -> _Words:
-    """The words of a clause; a part stands for its name in braces, and a role after a slash belongs to the word."""
+    """The words of a clause; `{name}` is replaced by that part; `word/role` gives a word its role."""
     words: _Words = []
     for piece in template.split():
         word, _, role = piece.partition("/")

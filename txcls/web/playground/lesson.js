@@ -59,7 +59,7 @@ const WHY_PRETRAINING = {
       title: tr("The frozen encoder"), settings: FEW, line: "probe", ...SHARES,
       question: tr("A linear classifier on the encoder’s last layer, with the encoder’s weights unchanged. What accuracy now?"),
       text: tr("The same architecture has read English text before and filled in masked words. It has never seen a topic."),
-      after: tr("The vectors of words with a similar use are similar already, so a topic’s other words are near those in the messages."),
+      after: tr("Words that are used in similar ways already have similar vectors, so a topic’s other words are close to those in the messages."),
     },
     {
       title: tr("Fine-tuned"), settings: FEW, line: "encoder", ...SHARES,

@@ -215,6 +215,7 @@ function clearDrawings(before) {
   for (const id of ["results", "errors", "classify"]) byId(id).hidden = true;
   setText("accuracy", "");
   setText("rows", "");
+  setText("learned", "");
 }
 
 /** Prepare the charts and notes for a session. */
@@ -227,7 +228,7 @@ function beginDrawings(before) {
     accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
       {note, before: before?.accuracy});
     lossCurves.start(lines.map(({name, title}) => ({name, title})), {before: before?.loss});
-    reading.offerModels([`${tr("pre-trained")}, ${tr("not trained yet")}`, TITLES.random]);
+    reading.offerModels([tr("pre-trained"), TITLES.random]);
     reading.choose(Number(lesson.line === "random"));
   } else {
     const lines = [{name: "training", title: tr("training batches")}, {name: "random", title: tr("held out")}];
@@ -290,7 +291,8 @@ function receiveReport(report) {
   byId("state").classList.toggle("two", Boolean(twin));
   if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", measuredShort(data));
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
-  if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0) + pause);
+  if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0));
+  setText("learned", pause);
   Object.assign(document.documentElement.dataset, {steps: main.steps, evaluated: main.evaluated?.steps ?? "", stage: isDone ? "done" : main.stage});
   lesson.update(report);
   const isNew = report.runs.some((run, n) => run.evaluated?.steps !== previous[n]?.evaluated?.steps) || main.preferred !== previous[0]?.preferred
@@ -298,7 +300,10 @@ function receiveReport(report) {
   training.hadBaseline = baseline;
   if (isNew) drawResults();
   if (isDone) {
-    if (twin && !unrevealed.size) accuracyCurves.note.replaceChildren(`${measuredShort(data)}${tr(".")} `, element("span", {text: tuningNote(report, data)}));
+    if (twin && !unrevealed.size) {
+      const remark = tuningNote(report, data);
+      accuracyCurves.note.replaceChildren(measuredShort(data), ...(remark ? [`${tr(".")} `, element("span", {text: remark})] : []));
+    }
     showPlaying(); // the results are shown now
     reading.measure();
   }
@@ -373,7 +378,7 @@ function followAddress() {
   }
   chosen = fromHash(settings, [...tasks, own].map(({name}) => name));
   byId("text").value = chosen.text || taskNamed(chosen.task).text;
-  if (chosen.task === "own" && !own.rows().length) setText("table-problem", tr("Paste your table again: it stays only in the page."));
+  if (chosen.task === "own" && !own.rows().length) setText("table-problem", tr("Paste your table again: tables are not saved."));
   if (step && (page.encoder || !step[0].name)) lesson.go(...step);
   else {
     lesson.close();
@@ -461,6 +466,7 @@ function describeTask() {
   const nMeasured = data?.rows.filter(({part}) => part >= 0).length ?? 0;
   const n = data?.rows.length ?? 0, texts = n ? tr("{n} texts to train on, {held} held out.", {n: n - nMeasured, held: nMeasured}) : "";
   const [question, about, counts] = isOwn && n ? [classQuestion(data.classes), rowsSentence(n), data.nParts > 1 ? tr("Five-fold cross-validation.") : texts] : [task.question, task.about, texts];
+  setText("asked", question);
   byId("about").replaceChildren(element("b", {text: question}), " ", element("span", {text: about}), " ", element("small", {text: counts}));
   describeExperiment();
   setText("lead", loaded ? "" : start === "encoder" ? TWO_MODELS : page.encoder ? tr("Train a Transformer here; on your own table, train two: pre-trained and from random weights.")

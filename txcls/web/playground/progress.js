@@ -47,7 +47,7 @@ export const loadedSentence = (steps) => (steps ? tr("loaded model, step {n}", {
  * @param {number} nTrained number of training texts */
 export function pauseSentence(evaluated, best, nTrained) {
   const n = evaluated.answers.filter((answer) => answer >= 0).length;
-  if (evaluated.accuracy === 1 && n >= MIN_FOR_PERCENT) return ` · ${tr("Done: all {n} held-out texts are right.", {n})}`;
+  if (evaluated.accuracy === 1 && n >= MIN_FOR_PERCENT) return tr("Done: all {n} held-out texts are right.", {n});
   const lowest = best.steps && evaluated.loss > 1.1 * best.loss ? tr(", whose loss was lowest at step {n}", {n: best.steps}) : "";
-  return ` · ${tr("Paused: the {n} training texts are learned. Judge the model by the held-out texts{lowest}. Press Train to continue.", {n: nTrained, lowest})}`;
+  return tr("Paused: the {n} training texts are learned. Judge the model by the held-out texts{lowest}. Press Train to continue.", {n: nTrained, lowest});
 }

@@ -36,7 +36,7 @@ export class Reading {
     document.addEventListener("keydown", this.machine.pressed);
     this.offerLegend();
     const note = /** @type {HTMLElement} */ (parts.without.parentElement);
-    note.append(" ", element("span", {text: tr("Press again: on."), className: "press-again"}));
+    note.append(" ", element("span", {text: tr("Press again to switch it back on."), className: "press-again"}));
     /** Which head changes the answer most. */
     this.advice = element("small", {className: "head-advice"});
     /** What is below the picture's buttons and sentence. */

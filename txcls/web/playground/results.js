@@ -13,7 +13,7 @@ export const MIN_FOR_PERCENT = 20;
 const RELIABLE = 0.9, PROBABILITIES = [0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 const MAX_WRONG = 8, TEXT_LENGTH = 160;
 const EXPLANATIONS = {
-  encoder: tr("The encoder with all of its weights trained on these rows"), probe: tr("The encoder as it is, with a linear classifier of its vectors"),
+  encoder: tr("The encoder with all of its weights trained on these rows"), probe: tr("The encoder as it is, with a linear classifier on its vectors"),
   random: tr("The Transformer from random weights"), baseline: tr("A linear support vector machine on words, pairs of words and characters"),
 };
 export const TITLES = {encoder: tr("pre-trained, fine-tuned"), probe: tr("pre-trained, frozen"), random: tr("from random weights"), baseline: tr("linear model")};

@@ -128,7 +128,7 @@ class Nouns:
         return 0 if plain in self.plural_of else 1 if plain in self._plurals else None
 
     def count_attractors(self, text: str, label: int) -> int:
-        """The number of nouns of the other number after the last noun of the verb's number; 0 without such a noun.
+        """How many nouns unlike the verb in number follow the last noun that agrees with it; 0 if none agrees.
 
         This is approximate: that noun may not be the subject, and the list may lack nouns.
         """
@@ -221,7 +221,7 @@ def _balanced(rows: list[Row], limit: int, rng: random.Random) -> list[Row]:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MinimalPairText:
     """A text of the minimal pairs, with its label and roles (as returned by `roles_of`)."""
 
     text: str
@@ -239,12 +239,14 @@ def _items() -> list[dict[str, str]]:
 
 
 @cache
-def minimal_pairs() -> tuple[Pair, ...]:
+def minimal_pairs() -> tuple[MinimalPairText, ...]:
     """Two hundred texts, written for txcls: each item with both numbers of the subject, each with both attractors."""
     pairs = []
     for item, (label, last) in product(_items(), product((0, 1), repeat=2)):
         text = f"{item[CLASSES[label]]} {item['between']} {item[f'attractor {CLASSES[last]}']}"
-        pairs.append(Pair(text, label, item["construction"], label != last, roles_of(text, _nouns_of_items())))
+        pairs.append(
+            MinimalPairText(text, label, item["construction"], label != last, roles_of(text, _nouns_of_items()))
+        )
     return tuple(pairs)
 
 

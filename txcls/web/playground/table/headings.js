@@ -65,7 +65,7 @@ export async function tableOfCells(given, pause, {delimiter = null, columnNumber
   if (width * body.length > MAX_CELLS) {
     throw new Error(`This table has ${counted(body.length, "row")} of ${counted(width, "column")}. Keep only the columns that are needed.`);
   }
-  let rows = await fitted(body, widths, width, {delimiter, headings, notes}, pause);
+  let rows = await fitToWidth(body, widths, width, {delimiter, headings, notes}, pause);
   const isUsed = Array.from({length: width}, (_, c) => Boolean(headings?.[c]) || rows.some((row) => row[c].trim()));
   if (isUsed.includes(false)) {
     rows = rows.map((row) => row.filter((_, c) => isUsed[c]));
@@ -136,7 +136,7 @@ function looksLikeData(cells, below) {
 }
 
 /** The rows with exactly `width` cells. Further cells come from a delimiter in a text without quotes: they are joined. */
-async function fitted(body, widths, width, {delimiter, headings, notes}, pause) {
+async function fitToWidth(body, widths, width, {delimiter, headings, notes}, pause) {
   const regular = body.filter((_, r) => widths[r] <= width).slice(0, 1000);
   const lengths = Array.from({length: width}, (_, c) => regular.reduce((sum, {cells}) => sum + (cells[c]?.length ?? 0), 0));
   const named = headings?.findIndex((name) => TEXT_NAMES.includes(foldedName(name))) ?? -1;
