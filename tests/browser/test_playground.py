@@ -130,7 +130,7 @@ def test_a_model_learns_and_everything_follows(offline: Page, playground: str) -
     offline.goto(f"{playground}#task=majority&layers=1&width=16&rate=0.01")
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
     expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
-    expect(offline.locator(".truth")).to_have_text(re.compile("^[✓✗] held-out label: red$"))
+    expect(offline.locator(".truth")).to_have_text(re.compile("^[✓✗] true class: red$"))
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
     expect(offline.locator("#curves div > svg .line-random")).to_have_count(2)
@@ -139,7 +139,7 @@ def test_a_model_learns_and_everything_follows(offline: Page, playground: str) -
     expect(offline.locator("#gains")).to_contain_text("The linear model is")
     assert accuracy(offline) > 85
     assert offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()") != before
-    expect(offline.locator(".truth")).to_have_text("✓ held-out label: red")
+    expect(offline.locator(".truth")).to_have_text("✓ true class: red")
     offline.locator("#text").fill("red red red blue lamp river stone river")
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
     expect(offline.locator(".truth")).to_be_empty()
@@ -420,7 +420,7 @@ def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(
     expect(offline.locator("#about")).to_contain_text("220 labelled rows to learn. 176 texts to train on, 44 held out.")
     offline.get_by_role("button", name="One step").click()
     expect(offline.locator("#progress")).to_contain_text("step 1")
-    expect(truth).to_contain_text(f"held-out label: {dict(rows)[text.input_value()]}")
+    expect(truth).to_contain_text(f"true class: {dict(rows)[text.input_value()]}")
     expect(note).to_be_empty()
     seen = []
     for row, _ in rows[:15]:
@@ -432,12 +432,12 @@ def test_the_sentence_of_a_held_out_row_is_read_by_a_model_that_has_not_seen_it(
     # With folds, every row is held out once: the picture shows the model that measured it, right or wrong.
     paste(offline, table_of(messages(6, topics=3)))
     expect(offline.locator("#about")).to_contain_text("18 labelled rows to learn. Five-fold cross-validation.")
-    expect(truth).to_contain_text("held-out label: ")
+    expect(truth).to_contain_text("true class: ")
     offline.get_by_role("button", name="One step").click()
     wrong = offline.locator("#wrong li").first
     label, predicted = re.findall(r"(?:true|predicted): (\w+)", wrong.inner_text())
     wrong.get_by_role("button").click()
-    expect(truth).to_have_text(f"✗ held-out label: {label}")
+    expect(truth).to_have_text(f"✗ true class: {label}")
     expect(offline.locator(".machine-bars li").first).to_contain_text(predicted)
 
 
@@ -954,7 +954,7 @@ def test_what_pre_training_and_fine_tuning_gain_is_said_in_two_paragraphs(tables
 
 def test_a_run_that_the_time_limit_ended_says_so(tables: Page) -> None:
     cut = tables.evaluate(RESULTS, {"preferred": "fine-tuned", "total": 40, "steps": 40})
-    stopped = "Time limit reached: pre-trained 40 of 80, from random weights 160 of 160 steps."
+    stopped = "Time limit: pre-trained 40 of 80, from random weights 160 of 160 steps."
     assert cut["progress"] == f"Pre-training gained 25 points. {stopped}"
     assert cut["sentences"][0].startswith("Pre-training gained 25 points.")
 

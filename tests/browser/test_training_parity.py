@@ -90,14 +90,6 @@ def engine(browser: Browser) -> Iterator[Page]:
         yield page
 
 
-@pytest.fixture(scope="module")
-def plain_engine(browser: Browser) -> Iterator[Page]:
-    """The engine in a browser without WebAssembly."""
-    with page_with(browser, MODULES, IN_THE_PAGE, before="delete globalThis.WebAssembly") as page:
-        assert not page.evaluate("hasKernel")
-        yield page
-
-
 def random_config(rng: random.Random) -> ModelConfig:
     n_heads = rng.choice([1, 2, 3])
     return ModelConfig(
@@ -167,15 +159,14 @@ def check_gradients(result: dict[str, Any], model: TextClassifier) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_gradient_equals_pytorchs(engine: Page, plain_engine: Page, seed: int) -> None:
+def test_every_gradient_equals_pytorchs(engine: Page, seed: int) -> None:
     rng = random.Random(seed)
     model = random_model(random_config(rng), seed).double()
     texts, labels = random_batch(rng, 7)
     logits = model(padded(texts))
     loss = F.cross_entropy(logits, torch.tensor(labels))
     loss.backward()
-    page = plain_engine if seed % 5 == 0 else engine
-    result = page.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
+    result = engine.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
     assert result["loss"] / len(texts) == pytest.approx(loss.item(), rel=1e-5)
     assert result["right"] == int((logits.argmax(1) == torch.tensor(labels)).sum())
     check_gradients(result, model)
@@ -222,7 +213,7 @@ def use_masks(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gradients_of_the_whole_objective_equal_pytorchs(
-    engine: Page, plain_engine: Page, seed: int, monkeypatch: pytest.MonkeyPatch
+    engine: Page, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hidden dropout, token dropout and label smoothing, from the same random numbers."""
     rng = random.Random(100 + seed)
@@ -238,11 +229,10 @@ def test_gradients_of_the_whole_objective_equal_pytorchs(
     outcome = Classify(train, torch.ones(CLASSES)).batch_loss(model, padded(texts), torch.tensor(labels))
     outcome.loss.backward()
     objective = {"tokenDropout": 0.25, "dropped": 2, "dropout": dropout, "draws": draws, "smoothing": 0.1}
-    for page in (engine, plain_engine):
-        result = page.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels, objective])
-        assert result["loss"] / len(texts) == pytest.approx(outcome.loss.item(), rel=1e-5)
-        assert result["right"] == int(outcome.right)
-        check_gradients(result, model)
+    result = engine.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels, objective])
+    assert result["loss"] / len(texts) == pytest.approx(outcome.loss.item(), rel=1e-5)
+    assert result["right"] == int(outcome.right)
+    check_gradients(result, model)
 
 
 def train_in_pytorch(

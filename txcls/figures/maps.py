@@ -112,7 +112,7 @@ def attention_grid(
             hoverinfo="skip",
         )
     for (layer, head), tag in zip(heads, tags, strict=False):
-        below = {"yanchor": "top", "yshift": -4, "showarrow": False, "font": {"size": 13}}
+        below = {"yanchor": "top", "yshift": 2, "showarrow": False, "font": {"size": 13}}
         figure.add_annotation(x=columns[head], y=rows[layer] + 0.5, text=tag, **below)
     _add_click_targets(
         figure,

@@ -218,7 +218,7 @@ def _draw_all_heads(
     )
     if not lecture.is_on():
         row = st.container(key="all_heads", horizontal=True, vertical_alignment="center", gap="small")
-        row.markdown("Click a map, or choose:", width="content")
+        row.markdown("Choose a map, or a layer and head:", width="content")
         heads.choose_head(view, {"layer": n_layers, "head": n_heads}, row=row)
 
 
@@ -274,17 +274,18 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
     except TraceError as error:
         st.info(str(error))
         return
-    compared, n_dimensions, chosen = "", len(score.products), plain(label(patterns.tokens[key].label))
+    compared, n_dimensions = "", len(score.products)
+    asked, chosen = (plain(label(patterns.tokens[index].label)) for index in pair)
     if others := [other for other in np.argsort(-patterns.attention[view.layer, view.head, query]) if other != key]:
         best = cached_results.query_key(
             page.source, view.text, layer=view.layer, head=view.head, query=query, key=int(others[0])
         )
         name = plain(label(patterns.tokens[others[0]].label))
-        compared = f"; the best other key, **{name}**: {minus(f'{best.score:.1f}')}"
+        compared = f" The next key is **{name}** with {minus(f'{best.score:.1f}')}."
     said.markdown(
-        f"As a **sum**, one bar for each of {n_dimensions} dimensions: query × key / √{n_dimensions}. "
-        f"Key **{chosen}**: **{minus(f'{score.score:.1f}')}**{compared}. By the softmax of all scores, **{chosen}** "
-        f"gets **{bounded_percentage(score.weight)}** of the weight.",
+        f"For query **{asked}**, key **{chosen}** scores **{minus(f'{score.score:.1f}')}**: the sum of the bars, query "
+        f"× key / √{n_dimensions} in each dimension.{compared} A softmax turns scores into weights: **{chosen}** gets "
+        f"**{bounded_percentage(score.weight)}**.",
         help=None if lecture.is_on() else ABOUT_SCORE,
     )
     chart(

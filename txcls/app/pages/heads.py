@@ -308,7 +308,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         title = f"What does {name} do?" if lecture.is_on() else name.capitalize()
         st.subheader(title, anchor=False, width="content")
-        if record is not None and measured is not None:
+        if record is not None and measured is not None and not lecture.is_on():
             st.markdown(f"{cost_averaged(record, measured)}.", width="content")
     if record is None:
         say_not_measured(page, "heads")
@@ -316,6 +316,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
         in_text = {token.label.casefold() for token in patterns.tokens}
         quoted = tuple(word for word in record.words if word[0].casefold() in in_text)
         st.html(_verdict_html(replace(record, words=quoted)))
+        if measured is not None and lecture.is_on():
+            st.markdown(f"{cost_averaged(record, measured)}.")
     pattern, tokens = patterns.attention[head], patterns.tokens
     is_cut = len(tokens) > MAX_TOKENS
     figure = attention_map(

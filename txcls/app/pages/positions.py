@@ -141,7 +141,9 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token], moved: Collec
         return encoding
     n_shown, n_all = values.shape[1] if is_learned else min(FAST_DIMENSIONS, values.shape[1]), values.shape[1]
     which = f", the first {n_shown} of {n_all} dimensions" * (n_shown < n_all)
-    st.markdown(f"One row per token{' (▸ swapped)' * bool(moved)}{which}.")
+    st.markdown(
+        f"A row for each position{which}. Rows stay where they are when words move{' (▸ moved)' * bool(moved)}."
+    )
     names = [f"▸ {token.label}" if token.text.strip().casefold() in moved else token.label for token in tokens]
     chart(
         position_heatmap(values[:n_used, :n_shown], bound=encoding.bound, names=names),

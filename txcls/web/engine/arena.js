@@ -1,6 +1,5 @@
 // Memory of the kernel that is used like a stack, for the many steps of reading or training on a batch.
 
-import {plainKernel} from "./plain.js";
 import {newKernel, roundedUp} from "./tensor.js";
 
 /** A matrix in an arena: its address in bytes, and the length of its rows, a multiple of 8 numbers.
@@ -12,7 +11,7 @@ const CHUNK = 1 << 20;
 export class Arena {
   constructor() {
     /** The functions of kernel.wat. @type {any} */
-    this.kernel = newKernel() ?? plainKernel();
+    this.kernel = newKernel();
     /** The address of the first free byte. */
     this.top = 0;
     this.numbers = new Float32Array(this.kernel.memory.buffer);

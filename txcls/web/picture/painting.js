@@ -104,6 +104,8 @@ export class Painting {
     const end = part === null || part === this.parts[this.parts.length - 1].part ? length
       : ends[part === "words" ? "positions" : part];
     this.stage.classList.toggle("without-positions", part === "words");
+    this.stage.classList.toggle("answered", end === length);
+    const named = this.parts.find((candidate) => candidate.part === part)?.head;
     Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
     // Maps may be wider than the ribbons of their layer, so the maps of the layers already shown are put above the veil.
     const indexOf = (name) => this.parts.findIndex((candidate) => candidate.part === name);
@@ -111,6 +113,7 @@ export class Painting {
     for (const map of this.stage.querySelectorAll(".machine-head")) {
       const layer = Number(map.dataset.head.split(".")[0]) - 1;
       map.classList.toggle("reached", indexOf(`layers.${layer}.attn`) <= reached);
+      map.classList.toggle("named", map.dataset.head === named);
     }
     for (const name of this.stage.querySelectorAll(".machine-name")) name.classList.toggle("now", name.dataset.part === part);
   }

@@ -32,7 +32,7 @@ const POOLING = {mean: tr("mean"), attention: tr("attention"), class_token: tr("
 
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene @param {State} state
- * @returns {{part: string, title: string, name?: string, text: string}[]} `name`: a shorter title */
+ * @returns {{part: string, title: string, name?: string, head?: string, text: string}[]} `name`: a shorter title; `head`: the one in the text, such as "1.2" */
 export function narrate(scene, state = {}) {
   const {lanes, config, layers, positions} = scene, {how = "zero"} = state;
   const drawn = {n: positions?.[0].length, numbers: config.d_model};
@@ -49,10 +49,10 @@ export function narrate(scene, state = {}) {
     const isPartlyOff = off.length && off.length < layer.patterns.length;
     const values = {n: off.length, heads: off.join(", "), how: switchedPhrase(how, off.length)};
     const switched = isPartlyOff ? ` ${trn("Switched head: {heads} ({how}).", "Switched heads: {heads} ({how}).", values)}` : "";
+    const {head, text} = (onlyFirstMatters(scene, number) ? ofFirstRow : ofClearestHead)(layer.patterns, lanes, number, (h) => isOff(state, number, h));
     parts.push(
-      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}), name: tr("Layer {layer}", {layer: number + 1}),
-        text: ((onlyFirstMatters(scene, number) ? firstRowSentence : attentionSentence)(layer.patterns, lanes, number,
-          (h) => isOff(state, number, h)) || SWITCHED[how].all()) + switched},
+      {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}), name: tr("Layer {layer}", {layer: number + 1}), head,
+        text: (text || SWITCHED[how].all()) + switched},
       {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
         text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
     );
@@ -81,35 +81,37 @@ function wordsSentence({lanes, nTokens, config}) {
   ].join(" ");
 }
 
-/** A sentence about the clearest pattern among a layer's heads: attention to one token, or to neighbours; empty if all
+/** The head with the clearest pattern of a layer, and a sentence on it: attention to one token, or to neighbours; empty if all
  * heads are off. @param {Float32Array[]} patterns @param {import("./scene.js").Lane[]} lanes @param {number} layer from 0
  * @param {(head: number) => boolean} isHeadOff */
-function attentionSentence(patterns, lanes, layer, isHeadOff) {
+function ofClearestHead(patterns, lanes, layer, isHeadOff) {
   const N = lanes.length;
-  if (N === 1) return tr("With a single token there is nothing else to attend to.");
-  let clearest = {clarity: -Infinity, text: ""};
+  if (N === 1) return {text: tr("With a single token there is nothing else to attend to.")};
+  let clearest = {clarity: -Infinity, head: "", text: ""};
   patterns.forEach((pattern, h) => {
     if (isHeadOff(h)) return;
     for (const candidate of [mostAttended(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
       if (!candidate || candidate.clarity <= clearest.clarity) continue;
-      clearest = {clarity: candidate.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: candidate.text})};
+      const head = `${layer + 1}.${h + 1}`;
+      clearest = {clarity: candidate.clarity, head, text: tr("In head {head}, {what}", {head, what: candidate.text})};
     }
   });
-  return clearest.text;
+  return clearest;
 }
 
-/** A sentence about the largest weight in the first lane's row, the only one that matters; empty if all heads are off. */
-function firstRowSentence(patterns, lanes, layer, isHeadOff) {
-  if (lanes.length === 1) return tr("With a single token there is nothing else to attend to.");
+/** The head with the largest weight in the first row, the only one that matters, and a sentence on it; empty if all heads are off. */
+function ofFirstRow(patterns, lanes, layer, isHeadOff) {
+  if (lanes.length === 1) return {text: tr("With a single token there is nothing else to attend to.")};
   let largest = {weight: -1, head: 0, key: 0};
   patterns.forEach((pattern, head) => {
     for (let key = 0; key < lanes.length; key++) {
       if (!isHeadOff(head) && lanes[key].tokens.length === 1 && pattern[key] > largest.weight) largest = {weight: pattern[key], head, key};
     }
   });
-  if (largest.weight < 0) return "";
-  return tr("Only the row of the first lane matters here, since pooling reads no other: in head {head}, it attends most to {key} (weight {weight}).",
-    {head: `${layer + 1}.${largest.head + 1}`, key: laneName(lanes[largest.key]), weight: twoDecimals(largest.weight)});
+  if (largest.weight < 0) return {text: ""};
+  const head = `${layer + 1}.${largest.head + 1}`;
+  return {head, text: tr("Only the row of the first lane matters here, since pooling reads no other: in head {head}, it attends most to {key} (weight {weight}).",
+    {head, key: laneName(lanes[largest.key]), weight: twoDecimals(largest.weight)})};
 }
 
 /** The number of tokens in all lanes together. */
@@ -131,10 +133,10 @@ function mostAttended(pattern, lanes) {
 }
 
 function mostAttendedSentence(byMostLanes, hasFolded, values) {
-  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (uniform weights: {even}).", values);
+  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (spread evenly: {even}).", values);
   return hasFolded
-    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; uniform weights: {even}).", values)
-    : tr("{lanes} attend most to {key} (weight {weight} on average; uniform weights: {even}).", values);
+    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; spread evenly: {even}).", values)
+    : tr("{lanes} attend most to {key} (weight {weight} on average; spread evenly: {even}).", values);
 }
 
 /** A sentence about attention to the token before (-1) or after (1) each token; null where it does not apply. */
@@ -146,8 +148,8 @@ function neighbour(pattern, lanes, offset) {
   const mean = sum / (N - 1);
   const values = {weight: twoDecimals(mean), even: twoDecimals(1 / N)};
   return {clarity: mean - 1 / N, text: offset < 0
-    ? tr("lanes attend to the token before them with weight {weight} on average (uniform weights: {even}).", values)
-    : tr("lanes attend to the token after them with weight {weight} on average (uniform weights: {even}).", values)};
+    ? tr("lanes attend to the token before them with weight {weight} on average (spread evenly: {even}).", values)
+    : tr("lanes attend to the token after them with weight {weight} on average (spread evenly: {even}).", values)};
 }
 
 function feedForwardSentence({fed}, lanes) {
@@ -181,7 +183,7 @@ function poolingSentence({config, pool, lanes}) {
   if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: laneName(lanes[0])});
   const single = [...lanes.keys()].filter((lane) => lanes[lane].tokens.length === 1);
   const heaviest = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
-  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (uniform weights: {even}).",
+  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (spread evenly: {even}).",
     {lane: laneName(lanes[heaviest]), weight: twoDecimals(pool[heaviest]), even: twoDecimals(1 / nTokensOf(lanes))});
 }
 

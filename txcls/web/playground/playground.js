@@ -182,7 +182,8 @@ function showPlaying() {
   document.body.classList.toggle("untrained", !training?.isPlaying && !training?.report?.runs.some(({seconds}) => seconds));
   byId("play").disabled = isFixed;
   byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("The loaded model is trained further on a table with its classes: paste one.") : "";
-  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : endedEarly() ? tr("Train all steps") : training?.isDone ? tr("↻ Train again") : tr("▶ Train");
+  byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : endedEarly() ? tr("Train all steps") : training?.isDone ? tr("↻ Train again")
+    : training?.report?.runs[0].seconds ? tr("▶ Train on") : tr("▶ Train");
   const hasEnded = Boolean(training?.isDone || (training?.hasPaused && !training.isPlaying)), hasResults = hasEnded && !byId("results").hidden; // then they are what to look at next
   byId("play").classList.toggle("main", !hasResults);
   resultsButton.classList.toggle("main", hasResults);
@@ -289,7 +290,7 @@ function receiveReport(report) {
     byId("accuracy").title = interval;
   }
   byId("state").classList.toggle("two", Boolean(twin));
-  if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", measuredShort(data));
+  if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", [measuredShort(data), ...(main.evaluated && main.evaluated.steps < main.steps ? [tr("at step {n}", {n: main.evaluated.steps})] : [])].join(" "));
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
   if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0));
   setText("learned", pause);
@@ -302,7 +303,7 @@ function receiveReport(report) {
   if (isDone) {
     if (twin && !unrevealed.size) {
       const remark = tuningNote(report, data);
-      accuracyCurves.note.replaceChildren(measuredShort(data), ...(remark ? [`${tr(".")} `, element("span", {text: remark})] : []));
+      accuracyCurves.note.replaceChildren(measuredShort(data), ...(remark ? [element("span", {text: `${tr(".")} ${remark}`})] : []));
     }
     showPlaying(); // the results are shown now
     reading.measure();

@@ -133,7 +133,7 @@ export class Reading {
 
   show(answer, heads, row) {
     const label = row && this.run.data.classes[row.classIndex], isRight = answer.scene?.ranked[0].index === row?.classIndex;
-    this.truth.textContent = !row || !answer.scene ? "" : `${isRight ? "✓" : "✗"} ${tr("held-out label: {label}", {label: shortened(label, 24)})}`;
+    this.truth.replaceChildren(...(!row || !answer.scene ? [] : [isRight ? "✓" : "✗", element("span", {text: ` ${tr("true class: {label}", {label: shortened(label, 24)})}`})]));
     this.truth.classList.toggle("wrong", !isRight);
     this.parts.note.textContent = answer.scene ? this.noteOn(answer) : "";
     const {report, loaded, start} = this.run;
@@ -154,7 +154,7 @@ export class Reading {
     this.advice.textContent = "";
     const best = key ? await run.session.strongestHead(value, chosen, this.heldOutRow?.part).catch(() => null) : null;
     if (!best || this.compared !== key || this.run !== run) return;
-    this.advice.textContent = best.change < LEAST_CHANGE ? tr("No single head changes this answer by a point: try another sentence.")
+    this.advice.textContent = best.change < LEAST_CHANGE ? tr("No single head changes this answer by a point; the accuracy may change more.")
       : trn("Head {head} changes this answer most, by {n} point.", "Head {head} changes this answer most, by {n} points.", {head: best.head, n: Math.round(100 * best.change)});
   }
 

@@ -85,7 +85,10 @@ export class Results {
     this.parts.note.textContent = [`${measuredOn(data, loaded)}${tr(".")}`, tr("Lines are 95 % intervals over these rows, with one seed."), remarkOnCopies(rows), remark].filter(Boolean).join(" ");
     const majority = majorityOf(rows, classes);
     this.drawIntervals(candidates, used, majority, labels);
-    this.parts.verdict.replaceChildren(element("b", {text: verdictOn(candidates, used, labels)}));
+    this.parts.intervals.prepend(element("caption", {text: `${tr("Accuracy")} ${measuredShort(data)}; ${tr("lines: 95 % intervals")}`}));
+    const [{steps, total, evaluated}] = report.runs, isFinal = total === null ? steps === evaluated?.steps : report.runs.every(({stage}) => stage === "done");
+    const when = isFinal || !evaluated ? "" : `${tr("At step {n}:", {n: evaluated.steps})} `;
+    this.parts.verdict.replaceChildren(element("b", {text: when + verdictOn(candidates, used, labels)}));
     this.parts.remarks.replaceChildren(...[intervalsOf(candidates, used, labels), ...remarksOnModels(candidates, used, majority, labels, report)].filter(Boolean).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
@@ -199,7 +202,7 @@ export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage =
 /** That the time limit ended a run, with its numbers of steps. @param {any} report */
 export function cutSentence(report) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return tr("Time limit reached: {steps} steps.", {steps: steps.join(", ")});
+  return tr("Time limit: {steps} steps.", {steps: steps.join(", ")});
 }
 
 /** What pre-training gained; empty if it was not measured. */

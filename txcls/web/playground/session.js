@@ -19,9 +19,7 @@ export class Session {
    *   starts: the main model first; isPlanned: whether the run ends by itself
    * @param {{onReport: (report: Report) => void, onProblem: (sentence: string) => void}} events */
   constructor({workerAddress, tables, data, starts, isPlanned, pace, settings}, {onReport, onProblem}) {
-    if (!hasKernel && starts.some(({isPretrained}) => isPretrained)) {
-      throw new Error(tr("This browser lacks WebAssembly SIMD, without which the pre-trained encoder is too slow. Use a current browser, or random weights."));
-    }
+    if (!hasKernel) throw new Error(tr("This browser lacks WebAssembly SIMD, which training needs. Use a current browser."));
     Object.assign(this, {data, starts, onReport, onProblem});
     /** @type {(RunReport | null)[]} */
     this.reports = starts.map(() => null);
