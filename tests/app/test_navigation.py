@@ -9,7 +9,7 @@ from tests.app.drawn import open_page
 from tests.conftest import make_checkpoint
 from txcls.app.menu import FORMER_PAGES
 from txcls.app.shell import checkpoints, view_state
-from txcls.cli.import_model import lines_on_the_app
+from txcls.cli.import_model import how_to_open_in_app
 from txcls.errors import CheckpointError
 from txcls.lessons.page_address import View
 
@@ -55,7 +55,7 @@ def test_a_checkpoint_saved_while_the_app_runs_is_offered_and_none_outside_the_f
     monkeypatch.setattr(checkpoints, "_listed", None)  # it is read again twice a second
     app.run()
     assert app.selectbox(key="checkpoint_box").options == ["A test · first", "A test · second"]
-    address = lines_on_the_app(tmp_path / "checkpoints" / "second")[0]
+    address = how_to_open_in_app(tmp_path / "checkpoints" / "second")[0]
     assert address == "in the app, also if it is already running: http://localhost:8501/?checkpoint=second"
     for name in ("../outside", str(tmp_path / "outside")):
         with pytest.raises(CheckpointError, match="expected the name of a folder"):

@@ -110,7 +110,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, **options: str | bool) -> NoReturn:
-    """Print the error, and the command with the options that would mend it; exit with code 2."""
+    """Print the error, and the command with the options that would fix it; exit with code 2."""
     print(f"error: {one_line(message)}", file=sys.stderr)
     if any(options.values()):
         note(f"→ {command(**options)}")

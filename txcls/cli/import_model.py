@@ -59,11 +59,11 @@ def import_model(
     note(
         f"wrote {checkpoint.path}: {checkpoint.model.n_parameters:,} parameters, {n} classes ({classes})",
         f'to classify a text: python -m txcls predict {checkpoint.name} "your text"',
-        *lines_on_the_app(checkpoint.path),
+        *how_to_open_in_app(checkpoint.path),
     )
 
 
-def lines_on_the_app(folder: Path) -> tuple[str, str]:
+def how_to_open_in_app(folder: Path) -> tuple[str, str]:
     """Two lines that say at which address the app shows the checkpoint in this folder, and how to start the app."""
     root = folder.resolve().parent
     is_shown = root == checkpoint_root().resolve()

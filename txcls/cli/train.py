@@ -15,7 +15,7 @@ from txcls import training
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.folders import checkpoint_name, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
-from txcls.cli.import_model import lines_on_the_app
+from txcls.cli.import_model import how_to_open_in_app
 from txcls.cli.shared import (
     DataOption,
     DeviceOption,
@@ -104,8 +104,8 @@ def train(
 ) -> None:
     """Train on your own file or with a preset; the result is saved as a checkpoint folder.
 
-    With a file, all settings are chosen from the data and the time budget, and the result is compared with a linear
-    model on held-out rows, which is saved beside it unless the Transformer is better. With a preset, the weights with
+    With a file, all settings are chosen from the data and the time budget, and the result is compared on held-out
+    rows with a linear model, which is saved beside it unless the Transformer is better. With a preset, the weights with
     the best validation result are saved; a pre-training preset is trained as `pretrain` would.
     """
     is_preset = preset in preset_names() or preset.endswith(".toml")
@@ -346,6 +346,6 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         model = "linear model" if comparison.to_use == "linear" else "Transformer"
         lines.insert(0, f"The {model} recognises no test row of {quote(name)} ({n:,}){others}.")
     if verbose:
-        lines = [f"{metrics['training']['done']}.", *lines, *lines_on_the_app(folder)]
+        lines = [f"{metrics['training']['done']}.", *lines, *how_to_open_in_app(folder)]
     for line in lines:
         console().print(Text(line), soft_wrap=True)

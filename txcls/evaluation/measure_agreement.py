@@ -38,7 +38,7 @@ MODELS = {
     "linear": "linear model",
     ENCODER: "encoder, trained without labels",
 }
-"""The models, or the parts of the text, behind the accuracies."""
+"""The column titles: which model, or which part of the text, each accuracy is for."""
 
 
 def measure_agreement(

@@ -93,8 +93,8 @@ def predict_file(
     """Write the rows of `source` with label and calibrated probability to `target`; return their number.
 
     Rows without words get an empty label and no probability. A CSV file has the delimiter of the input. If the input
-    is a workbook or seems to be from Excel (it has another delimiter or encoding, or a byte-order mark), CSV and TSV
-    files begin with the byte-order mark that Excel needs.
+    is a workbook or seems to be from Excel (a delimiter other than comma or tab, an encoding other than UTF-8, or a
+    byte-order mark), CSV and TSV files begin with the byte-order mark that Excel needs.
 
     Args:
         target: CSV, TSV, JSON Lines, Parquet or Excel, according to its suffix; or a function that is called

@@ -273,7 +273,7 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
 
     @cache
     def texts_of(outcome: tuple[int, int]) -> tuple[int, Counter[str]]:
-        """The number of texts with this label and prediction, and of those with each word."""
+        """The number of texts with this label and prediction, and how many of them contain each word."""
         rows = [text[:MAX_CHARACTERS].lower() for text, other in zip(texts, outcomes, strict=True) if other == outcome]
         distinct = np.unique(first_copies(rows))
         words = (word for row in distinct for word in set(re.findall(WORD, rows[row])) if any(map(str.isalnum, word)))

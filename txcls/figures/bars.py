@@ -283,7 +283,7 @@ def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Fig
         colours[index], names[index] = colour, name
     figure.update_traces(marker_color=colours, text=names, textposition="outside", cliponaxis=False)
     figure.update_shapes(line_color=LESS)
-    figure.update_layout(yaxis_tickformat="~%", margin_r=60)
+    figure.update_layout(yaxis_tickformat="~%", margin_r=84)
     return figure.add_annotation(y=uniform, text="all<br>equal", **BESIDE)
 
 

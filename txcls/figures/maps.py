@@ -20,11 +20,11 @@ from txcls.figures.style import (
     colour_limit,
     few_columns,
     few_rows,
+    fraction_colour_axis,
     frame_cells,
     label,
     new_figure,
     rows_above_names,
-    share_colour_axis,
     signed_colour_axis,
     token_axis,
 )
@@ -96,7 +96,7 @@ def attention_grid(
         height=int(98 + np.clip(400 / n_heads, 80, 170) * n_layers),
         x=_cell_axis(_number("head", n_heads), columns, (-edge, n_heads * step - edge), side="top", constrain="domain"),
         y=_cell_axis(_number("layer", n_layers), rows, (n_layers * row_step - edge, -edge), **SQUARE),
-        coloraxis=share_colour_axis(top=255),
+        coloraxis=fraction_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",
     )
@@ -150,7 +150,7 @@ def attention_map(
         x={"side": "top", **axis, **few_columns(n)},
         y={**axis, "tickangle": 0, **few_rows(n), **every_row},
         annotations=[rows_above_names("query", "key")],
-        coloraxis=share_colour_axis(),
+        coloraxis=fraction_colour_axis(),
     )
     figure.add_heatmap(
         z=np.asarray(pattern, dtype=np.float32),
@@ -405,7 +405,7 @@ def confusion_map(
         y={"autorange": "reversed", **axis, "dtick": 1 if n <= 35 else None},
         left=90,
         annotations=[rows_above_names("true class")],
-        coloraxis=share_colour_axis(title="share of true class"),
+        coloraxis=fraction_colour_axis(title="share of true class"),
     )  # fmt: skip
     if has_flat_names:
         # An annotation, since plotly would draw the axis title over horizontal names.

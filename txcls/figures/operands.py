@@ -21,11 +21,11 @@ from txcls.figures.style import (
     colour_limit,
     drawable,
     few_columns,
+    fraction_colour_axis,
     frame_cells,
     label,
     new_figure,
     rows_above_names,
-    share_colour_axis,
     signed_colour_axis,
     token_axis,
 )
@@ -68,7 +68,7 @@ def number_map(
     width, every = (22, {"dtick": 1}) if row_height >= 24 else (14, {"dtick": 1} if n_rows <= MAX_NAMED else {})
     finite = drawable(values)
     limit = colour_limit(finite, bound)
-    colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
+    colours = signed_colour_axis(limit, title="value") if quantity == "value" else fraction_colour_axis(title=quantity)
     axis = {"showgrid": False, "ticks": ""}
     across_axis = (
         {"range": [-0.5, n_columns - 0.5], **({"dtick": 1} if n_columns <= 10 else {})}

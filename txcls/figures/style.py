@@ -159,7 +159,7 @@ def cell_text(value: float, digits: int) -> str:
 COLOUR_BAR: Settings = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "tickfont": {"size": FONT_SIZE}}
 
 
-def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, object]:
+def fraction_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, object]:
     """A colour axis of weights or probabilities from 0 to 1, which are sent to plotly as numbers from 0 to `top`."""
     ticks = [0, 0.5, 1]
     return {

@@ -66,7 +66,7 @@ def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int
     """The score of a query and a key, decomposed by dimension of the head.
 
     Raises:
-        TraceError: the model computes another score than the sum of the products, such as one of rotated vectors.
+        TraceError: the model computes a score other than the sum of the products, such as one of rotated vectors.
     """
     prefix = f"layers.{layer}.attn"
     q, k = traced.values[f"{prefix}.q"][head, query], traced.values[f"{prefix}.k"][head, key]  # E

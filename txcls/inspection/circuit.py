@@ -237,7 +237,7 @@ class Circuit:
         without = ", ".join(percentage(step.without["test"]) for step in self.kept)
         controls = "all" if self.all_controls else f"up to {self.n_controls} random"
         return (
-            "Circuit: the attention rows that a greedy search kept, each time the row that raised accuracy most; "
+            "Circuit: the attention rows that a greedy search kept, at each step the row that raised accuracy most; "
             "other sets of rows may do as well. Accuracy with uniform attention in all rows except those kept "
             "(`measure NAME circuit`). A row is one head's attention from the tokens of one role: layer.head [role], "
             f"{self.n_rows} in all. They were chosen one after another on {self.n_search:,} validation texts. The "

@@ -123,7 +123,7 @@ def _token_index(number: int, n_tokens: int) -> int:
 
 
 def _measured_heads(classifier: Predictor) -> HeadMeasurements:
-    """What is stored of the heads; MeasureError if nothing is."""
+    """What is stored about the heads; MeasureError if nothing is."""
     if (measured := HeadMeasurements.of(classifier)) is None:
         raise MeasureError(f"{classifier.name} has no record of its heads; `txcls measure NAME heads --write` adds it")
     return measured

@@ -359,7 +359,7 @@ def share_not_english(texts: Sequence[str], token_bytes: NDArray[np.float64]) ->
 
 
 def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> tuple[float, NDArray[np.float64]]:
-    """Mean number of bytes in a token, of all texts and of each, (N,); infinite if tokens are words, of any script."""
+    """Mean number of bytes per token: over all texts, and in each text (N,); infinite if tokens are words."""
     if tokenizer.byte_pairs is None:
         return math.inf, np.full(len(texts), np.inf)
     sizes = np.array([len(token) for token in tokenizer.vocabulary.tokens])  # one character for each byte
@@ -387,7 +387,9 @@ def _recipe(
     """Yield the recipe and the time planned for it, in words, then reasons."""
     start = "A one-layer model"
     if init is not None:
-        start = f"From the pre-trained '{init.name}'" + ", by logistic regression first" * from_probe
+        start = (
+            f"From the pre-trained '{init.name}'" + ", starting with logistic regression on its features" * from_probe
+        )
     cut = float((lengths > schedule.max_length).mean())
     read = f"the first {schedule.max_length} tokens" if cut > 0.005 else "whole texts"
     epochs = f"{schedule.epochs} epoch{'s' * (schedule.epochs > 1)} of {read}"

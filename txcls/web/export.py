@@ -297,7 +297,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
 
 
 def _pair(classifier: Predictor, examples: Sequence[Example], predictions: Sequence[Prediction]) -> int | None:
-    """The shortest example that can be patched from its changed version, since a patch shows most on a short text."""
+    """The shortest example that can be patched from its changed version: there, the effect is easiest to see."""
     lengths = {}
     for n, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
         changed = classifier.predict([example.changed])[0]

@@ -26,7 +26,7 @@ def strips_of(app: AppTest) -> list[list[dict[str, object]]]:
 
 def model(name: str):  # type: ignore[no-untyped-def]
     objective = "masked" if name == FILLS else "causal"
-    return checkpoints.language(checkpoints.source(name), objective).model  # type: ignore[arg-type]
+    return checkpoints.language_model(checkpoints.source(name), objective).model  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

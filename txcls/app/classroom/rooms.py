@@ -57,7 +57,7 @@ class RoomQuestion:
 
 @dataclass(slots=True)
 class _AskedQuestion:
-    """A question, whether it is "open", "closed" or "answered", the answers by phone, and the phones hidden."""
+    """A question; whether it is "open", "closed" or "answered"; the answers, keyed by phone; and the phones hidden."""
 
     question: RoomQuestion
     stage: str = "open"

@@ -81,7 +81,7 @@ def draw() -> None:
 
 
 def draw_answer() -> None:
-    """In lecture mode, draw the answer, which the last slide shows below the page's."""
+    """In lecture mode, draw the answer; the last slide shows it below the page's answer."""
     position = lesson.now()
     if position is None or not lecture.is_on() or position.step.question is None:
         return

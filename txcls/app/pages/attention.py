@@ -112,7 +112,7 @@ def _draw_maps_and_sections(page: layout.Page, patterns: cached_results.Patterns
         _draw_all_heads(page, patterns, shown, families)
     if not lecture.is_on():
         with maps:
-            layout.link_to(page, menu.HEADS, f"What is {shown.head} worth? →")
+            layout.draw_link(page, menu.HEADS, f"What is {shown.head} worth? →")
     if view.versus:
         with lecture.slide(part):
             _draw_comparison(page, shown)

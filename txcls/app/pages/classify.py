@@ -123,7 +123,7 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         reason = f"not available for this model: {problem}"
     if reason:
         st.info(plain(f"The picture of the whole model is {reason}."))
-        layout.link_to(page, menu.ATTENTION, "See what its heads attend to →")
+        layout.draw_link(page, menu.ATTENTION, "See what its heads attend to →")
         return
     heads = [part for part in page.view.switched if part[0].isdigit() and not part.endswith("ff")]
     live_picture(
@@ -193,7 +193,7 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
             with column:
                 st.subheader("Your text in tokens", anchor=False)
                 _draw_text_as_read(page, shown_source, shown_classifier)
-    layout.link_to(page, menu.ATTENTION, "Compare what their heads attend to →")
+    layout.draw_link(page, menu.ATTENTION, "Compare what their heads attend to →")
     with st.expander("Compare them on the same test rows", key="same_rows", on_change="rerun") as expander:
         if expander.open:
             _draw_same_rows(page.source, source)

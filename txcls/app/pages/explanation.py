@@ -120,17 +120,18 @@ def _answer(explanation: Explanation, deletion: Deletion) -> str:
     named = f"{', '.join(words)}{' …' * (n > len(words))}"
     others = {"by attention": counts["rollout"]} if best != "rollout" else {}
     takes = [
-        f"{f'**{count}**' if count <= n_words else 'never'} {order}"
+        f"{order}, {f'after **{count}**' if count <= n_words else 'it never changes'}"
         for order, count in {**others, "in random order": deletion.random}.items()
     ]
     return (
-        f"**On this text, {_judge(counts, deletion.random).lower()}**: the answer changes after deleting **{n}** "
-        f"token{'s' * (n > 1)} by {METHODS[best].lower()} ({named}), {', '.join(takes)}."
+        f"**On this text, {_judge(counts, deletion.random).lower()}**: the answer changes after deleting the "
+        f"{f'**{n}** tokens' if n > 1 else 'token'} ranked highest by {METHODS[best].lower()} ({named}); "
+        f"{'; '.join(takes)}."
     )
 
 
 def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None = None) -> str:
-    """The typed text as HTML, once per method, coloured by its scores, with the probability left without its words."""
+    """The typed text as HTML, once per method: coloured by its scores, with the probability without its top words."""
     name = html.escape(visible(class_title(explanation.label)))
     key = (
         f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">attention</i> '

@@ -358,7 +358,7 @@ def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, cont
         source = checkpoints.source(name)
         if not checkpoints.is_loaded(source):
             placeholder.skeleton(480)
-        language = checkpoints.language(source, objective)
+        language = checkpoints.language_model(source, objective)
     except TxclsError as error:
         placeholder.empty()
         st.error(plain(str(error)))

@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 Args = ParamSpec("Args")
 
 
-def of_checkpoint(
+def cached_for_checkpoint(
     function: Callable[Concatenate[Predictor, Args], Result],
     *,
     heavy: bool = False,
@@ -100,7 +100,7 @@ def query_key(source: Source, text: str, *, layer: int, head: int, query: int, k
     return inspection.attention.query_key(traced, layer=layer, head=head, query=query, key=key)
 
 
-predict_shuffled = of_checkpoint(positions.predict_shuffled, heavy=True)
+predict_shuffled = cached_for_checkpoint(positions.predict_shuffled, heavy=True)
 
 
 @cached(heavy=True)
@@ -116,7 +116,7 @@ def token_strings(source: Source) -> tuple[str, ...]:
     return vocabulary.token_strings(checkpoints.classifier(source).tokenizer)
 
 
-nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
+nearest_tokens = cached_for_checkpoint(vocabulary.nearest_tokens)
 
 
 @cached(heavy=True)
@@ -154,7 +154,7 @@ def head_worths(source: Source, layer: int) -> NDArray[np.float64]:
     return measure_worth(classifier_of(classifier.checkpoint), rows, means, layer)
 
 
-explain = of_checkpoint(inspection.attribution.explain, heavy=True)
+explain = cached_for_checkpoint(inspection.attribution.explain, heavy=True)
 FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
 """The methods on which Explanation opens, and the one that it computes on demand."""
 
@@ -200,10 +200,10 @@ def _size_of_walk(walk: Walk) -> int:
     return sum(array.nbytes for array in arrays) + 100_000
 
 
-walk_through = of_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
-compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
-patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
-patch_route = of_checkpoint(patching.patch_route, heavy=True)
+walk_through = cached_for_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
+compare_texts = cached_for_checkpoint(counterfactuals.compare_texts, heavy=True)
+patch_grid = cached_for_checkpoint(patching.patch_grid, heavy=True)
+patch_route = cached_for_checkpoint(patching.patch_route, heavy=True)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:
@@ -225,16 +225,18 @@ Ids = tuple[int, ...]
 @cached()
 def fill_blank(source: Source, ids: Ids, position: int) -> RankedTokens:
     """The masked language model's predictions for a masked position."""
-    return language_model.fill_blank(checkpoints.language(source, "masked").model, ids, position)
+    return language_model.fill_blank(checkpoints.language_model(source, "masked").model, ids, position)
 
 
 @cached()
 def next_tokens(source: Source, ids: Ids, sampling: Sampling, truth: int | None) -> NextTokens:
     """The ranked next tokens, the candidates for sampling, and the rank of the true token."""
-    return language_model.next_tokens(checkpoints.language(source, "causal").model, ids, sampling=sampling, truth=truth)
+    return language_model.next_tokens(
+        checkpoints.language_model(source, "causal").model, ids, sampling=sampling, truth=truth
+    )
 
 
 @cached()
 def surprisal(source: Source, ids: Ids) -> Surprisal:
     """The surprisal of each token under the causal model."""
-    return language_model.measure_surprisal(checkpoints.language(source, "causal").model, ids)
+    return language_model.measure_surprisal(checkpoints.language_model(source, "causal").model, ids)

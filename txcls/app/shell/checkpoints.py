@@ -120,11 +120,13 @@ def packed_classifier(source: Source) -> bytes:
 def is_loaded(source: Source) -> bool:
     """Whether the checkpoint is in the cache."""
     objectives = get_args(Objective)
-    return is_cached(classifier, source) or any(is_cached(language, source, objective) for objective in objectives)
+    return is_cached(classifier, source) or any(
+        is_cached(language_model, source, objective) for objective in objectives
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class LoadedLanguageModel:
     """A loaded language model, and its V tokens in printable form (`names`)."""
 
     model: TextModel
@@ -132,10 +134,10 @@ class Language:
 
 
 @cached(size=lambda loaded: _size_of_model(loaded.model.model.n_parameters, len(loaded.names)))
-def language(source: Source, objective: Objective) -> Language:
+def language_model(source: Source, objective: Objective) -> LoadedLanguageModel:
     """Load a language model; CheckpointError if it is damaged."""
     loaded = TextModel.load(source.folder, objective=objective)
     if loaded.start:
         with torch.inference_mode():  # the first forward pass in a process is slow
             loaded.model(torch.tensor([[token.id for token in loaded.start]]))
-    return Language(loaded, token_names(loaded))
+    return LoadedLanguageModel(loaded, token_names(loaded))

@@ -295,9 +295,9 @@ def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
     index = PAGES.index(page.info)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="page_links"):
         if index > 0:
-            link_to(page, PAGES[index - 1], f"← {PAGES[index - 1].question}")
+            draw_link(page, PAGES[index - 1], f"← {PAGES[index - 1].question}")
         if index + 1 < len(PAGES):
-            link_to(page, PAGES[index + 1], f"{PAGES[index + 1].question} →")
+            draw_link(page, PAGES[index + 1], f"{PAGES[index + 1].question} →")
     _list_unreadable()
     submit_while_typing(TEXT_BOX, text=page.view.text, follows=lecture.is_on())
     panel.draw_answer()
@@ -329,7 +329,7 @@ def show_busy(busy: BusyError) -> None:
     lecture.end(is_broken=True)
 
 
-def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
+def draw_link(page: PlainPage, other: PageInfo, label: str) -> None:
     """Draw a link to another page with the same view."""
     st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 

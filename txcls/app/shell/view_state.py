@@ -247,13 +247,13 @@ def share_view(view: View) -> None:
 
 def link_and_code(view: View) -> dict[str, str]:
     """The link to a view, its QR code ("" if it would be too fine), and what keeps a phone from opening it, or ""."""
-    link = link_to(view)
+    link = url_of(view)
     code, host = qr_code(link) or "", urlsplit(link).hostname or ""
     warning = "" if code else TOO_LONG
     return {"link": link, "code": code, "warning": ONLY_HERE if host.startswith(LOCAL_HOSTS) else warning}
 
 
-def link_to(view: View) -> str:
+def url_of(view: View) -> str:
     """The URL of the view on the server that this browser has open."""
     shown = urlsplit(st.context.url or "")
     params = link_params(view)

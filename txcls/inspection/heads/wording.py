@@ -1,4 +1,4 @@
-"""What was measured of a head, in sentences."""
+"""What was measured about a head, in sentences."""
 
 from collections.abc import Mapping
 

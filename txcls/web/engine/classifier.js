@@ -3,7 +3,7 @@
 import {calibratedProbabilities, scopeScore} from "./calibration.js";
 import {checkSettings} from "./supported.js";
 import {Tokenizer} from "./tokenizer.js";
-import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
+import {Trace, classLogits, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
 import {sliceAt} from "./tensor.js";
 import {Unusual} from "./unusual.js";
 import {readWeights} from "./weights.js";
@@ -86,7 +86,7 @@ export class Classifier {
     return states.map(({name, tap}) => {
       const x = trace.get(tap), n = x.shape[0];
       const normed = config.norm === "pre" ? layerNorm(this.model, "norm", x) : x;
-      const logits = head(this.model, pooling(this.model, normed, new Trace({record: () => false})));
+      const logits = classLogits(this.model, pooling(this.model, normed, new Trace({record: () => false})));
       return {name, probabilities: calibratedProbabilities(logits.data, this.description.calibration, n)};
     });
   }

@@ -87,7 +87,7 @@ export function* textClassifier(model, ids, trace = new Trace(), from = null) {
   }
   if (config.norm === "pre") x = trace.tap("norm.out", layerNorm(model, "norm", x)); // T D
   const pooled = trace.tap("pooled", pooling(model, x, trace)); // D
-  const logits = trace.tap("logits", head(model, pooled)); // C
+  const logits = trace.tap("logits", classLogits(model, pooled)); // C
   trace.check();
   return logits;
 }
@@ -234,7 +234,7 @@ function pooledVector(model, x, trace) {
 }
 
 /** Class logits (C,) from the text's vector (D,). */
-export function head(model, pooled) {
+export function classLogits(model, pooled) {
   const {data} = linear(model, "head", {data: pooled.data, shape: [1, pooled.shape[0]]});
   return {data, shape: [data.length]};
 }
