@@ -56,4 +56,4 @@ FORMER_PAGES: dict[str, tuple[PageInfo, dict[str, str]]] = {
     "batch": (PLAYGROUND, {}),
     "neighbourhood": (TOKENS, {"section": "similar"}),
 }
-"""Names of former pages, the pages that took their place, and the parameters that show what the former page did."""
+"""Names of former pages; for each, the page that replaces it, and the parameters that show the same content there."""

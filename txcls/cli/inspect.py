@@ -207,7 +207,7 @@ def measure(
             measured = {"circuit": measure_circuit(classifier, on_stage=on_stage).to_dict()}
         else:
             measured = {"agreement": measure_agreement(classifier, data_path=data, on_stage=on_stage)}
-            words = [pair.text for pair in minimal_pairs()]  # of each item: singular, plural subject; both attractors
+            words = [pair.text for pair in minimal_pairs()]  # per item: two with a singular subject, two with a plural
             pairs = [(words[n], words[n + 2]) for n in range(len(words)) if n % 4 < 2]
             route = mean_route(classifier, [*pairs, *((plural, singular) for singular, plural in pairs)])
             measured |= {} if route is None else {"route": route}  # None if it gives all pairs the same answer
@@ -221,7 +221,7 @@ def measure(
 
 
 def _finish(checkpoint: Checkpoint, *, write: bool, as_json: bool, **measured: Any) -> Checkpoint:
-    """The checkpoint with the measurements, saved if requested; they are printed as JSON if requested."""
+    """The checkpoint with the measurements added; if requested, it is saved and they are printed as JSON."""
     checkpoint = checkpoint.with_metrics(**measured)
     if write:
         save_checkpoint(checkpoint)

@@ -149,7 +149,7 @@ def _print_texts(
 def _by_linear(
     classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
 ) -> list[Prediction]:
-    """The predictions of the linear model beside a checkpoint, which has no tokens."""
+    """The predictions of a checkpoint's linear model, which have no tokens."""
     reduced = [classifier.reduce(text) for text in texts]
     rows = linear.probabilities_of(classifier.classes, reduced)  # N C
     predictions = []

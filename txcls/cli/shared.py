@@ -48,7 +48,7 @@ def rows_progress() -> Progress:
 
 
 def note(*messages: str, brief: bool = False) -> None:
-    """Print each message as `as_printed` on standard error; of several processes (torchrun), the first one does."""
+    """Print each message on standard error in the form of `as_printed`; with torchrun, only in the first process."""
     if "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0":
         return
     for line in filter(None, (as_printed(message, brief=brief) for message in messages)):
@@ -56,7 +56,7 @@ def note(*messages: str, brief: bool = False) -> None:
 
 
 def as_printed(message: str, *, brief: bool = False) -> str:
-    """The message as one line, with the options of commands that act on it; if `brief`, in short, "" for a detail."""
+    """The message on one line, with the options that act on it; if `brief`, its short form, or "" for a detail."""
     if not isinstance(message, Note):
         return one_line(message)
     if brief and message.code == "detail":
@@ -130,6 +130,6 @@ LessonLanguageOption = Annotated[
 
 def join_columns(names: Sequence[str] | None) -> str | None:
     """The columns given with --text-column as one name, which `text_columns` splits."""
-    from txcls.data.columns import JOINER  # with libraries that --help does without
+    from txcls.data.columns import JOINER  # imports libraries that --help does not need
 
     return JOINER.join(names) if names else None

@@ -197,7 +197,7 @@ def _load_config(preset: str, settings: Sequence[str], seed: int | None) -> RunC
 
 
 def _folder(out: Path | None, name: str, *, overwrite: bool, resume: bool = False) -> Path:
-    """The checkpoint folder to write: the given one, or else that of the run to resume or the default for the name.
+    """The checkpoint folder to write: `out` if given, else that of the run to resume, else the default for the name.
 
     Raises:
         TrainingError: the folder exists, and `overwrite` is not set.
@@ -253,7 +253,7 @@ def train_file(
 ) -> None:
     """Guess the columns, choose the settings, train, compare and save, and print what was done.
 
-    `columns` are options of `guess_columns`, `planning` of `plan_training`.
+    `columns` are passed to `guess_columns`, `planning` to `plan_training`.
     """
     try:
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)

@@ -208,7 +208,7 @@ def token_bars(
     filtered: Sequence[float] | None = None,
     actual: int | None = None,
 ) -> go.Figure:
-    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at the next 1 %.
+    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at the next whole percentage.
 
     A click on a bar reports `customdata = [row, token]`.
 
@@ -274,7 +274,7 @@ def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: f
 
 
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
-    """The pooling weight of each of T tokens, the most and the least marked; a dashed line marks uniform weights."""
+    """The pooling weight of each of T tokens, the largest and smallest marked; a dashed line marks uniform weights."""
     uniform = 1 / len(tokens)
     top = min(1.05, 1.1 * max(float(np.max(weights)), uniform))
     figure = _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")

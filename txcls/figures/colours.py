@@ -12,20 +12,20 @@ SEQUENTIAL = (
 
 DIVERGING = ("#30353D", "#B4BAC2", "#F2F2F2", "#F5DC6A", "#D9A800")
 DIVERGING_ON_DARK = ("#9AA7BA", "#515966", "#23262E", "#8F7412", "#FFD84A")
-"""Grey, nearly the page's colour at zero, yellow, for signed values and effects: no class is grey or yellow."""
+"""From grey, through nearly the page's colour at zero, to yellow, for signed values; no class is grey or yellow."""
 LESS, MORE = DIVERGING[0], DIVERGING[-1]
 
 CLASSES = ("#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C")
 CLASSES_ON_DARK = ("#6B5DFF", "#FF851B", "#2BBA94", "#A758AC", "#E7B772", "#E42A1A", "#31837E", "#877A54")
-"""The palette of classes, distinguishable for colour-blind readers too (tests/figures/test_style.py); in charts without
-classes, that of lines."""
+"""The palette of classes, distinguishable for colour-blind readers too (tests/figures/test_style.py); also that of
+lines in charts without classes."""
 N_RANKED = 6
 """If there are more classes than colours, this many get one: the most probable."""
 
 BAR, OTHER = "#1F83C4", "#8A8A8A"
-"""Bars that are no class, and what stands back: other classes, controls, chance."""
+"""For bars that do not stand for a class, and for what is less important: other classes, controls, chance."""
 MARK = "#FF6A13"
-"""What is selected, changed or switched off."""
+"""For what is selected, changed or switched off."""
 UNKNOWN, RIGHT, WRONG = "#D98E00", "#009E73", "#D55E00"
 
 ON_DARK = {**dict(zip(CLASSES, CLASSES_ON_DARK, strict=True)), LESS: DIVERGING_ON_DARK[0], MORE: DIVERGING_ON_DARK[-1]}

@@ -1,4 +1,4 @@
-"""Lines: training and calibration; tokens with arcs or lines from queries to keys."""
+"""Line charts of training and calibration, and tokens with arcs from queries to keys."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,7 +75,7 @@ def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Accuracy in each confidence bin, with the diagonal of perfect calibration (Guo et al. 2017).
 
-    `bins` is the "reliability" entry of metrics.json; empty bins are left out, and those of few rows have no dot.
+    `bins` is the "reliability" entry of metrics.json; empty bins are left out, and bins with few rows have no dot.
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1

@@ -184,9 +184,9 @@ FEED_FORWARD = -1
 FEED_FORWARD_GAP = 0.4
 """Width of the gap between heads and feed-forward blocks, in cells."""
 MAX_WIDE = 8
-"""Maximum number of heads in a layer for columns as wide as the words "head 1"."""
+"""Maximum number of heads per layer for which columns are wide enough for the words "head 1"."""
 EFFECT_BOUNDS = (1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100)
-"""Ends of colour scales in percentage points: the largest effect has at least two thirds of its scale, if above 1."""
+"""Ends of colour scales in percentage points: the largest effect, if above 1, fills at least two thirds of one."""
 
 
 def head_effects_map(
@@ -276,7 +276,7 @@ def position_heatmap(
         values: (T, D), or (T, T), with NaN for blank cells.
         bound: the colours span -bound … bound; the default is the largest magnitude in `values`.
         used: number of positions of the current text, to frame.
-        names: what is at the positions, to name the rows.
+        names: the names of the rows, which say what is at each position.
     """
     n_rows, n_columns = values.shape
     is_square = columns == "position"
@@ -299,7 +299,7 @@ def position_heatmap(
         ygap=2 * bool(names),
         hovertemplate=f"position %{{y}}, {columns} %{{x}}<br>{quantity} %{{z:.3f}}<extra></extra>",
     )
-    # The greys end near the pages' colours.
+    # A border, since some cells are nearly the colour of the page.
     border = {"color": OTHER, "width": 1}
     figure.add_shape(type="rect", x0=-0.5, x1=n_columns - 0.5, y0=-0.5, y1=n_rows - 0.5, line=border)
     if used:

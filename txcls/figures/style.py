@@ -15,7 +15,7 @@ from txcls.text.formatting import bounded_percentage, class_title, start_of
 from txcls.text.tokens import Token
 
 SEQUENTIAL = tuple((index**2 / 81, colour) for index, colour in enumerate(colours.SEQUENTIAL))
-"""From 0 to 1, with more contrast among small values, since most weights in a long text are small."""
+"""The sequential scale, with more contrast among small values, since most weights in a long text are small."""
 DIVERGING, DIVERGING_ON_DARK = (
     tuple((index / 4, colour) for index, colour in enumerate(scale))
     for scale in (colours.DIVERGING, colours.DIVERGING_ON_DARK)
@@ -106,7 +106,7 @@ def label(text: str, *, width: int = 18) -> str:
 
 
 def class_label(name: str, *, width: int = 28) -> str:
-    """A class name for a figure: with spaces for underscores, shortened at the end of a word."""
+    """A class name for a figure: with spaces instead of underscores, shortened at the end of a word."""
     return label(start_of(class_title(name), limit=width), width=width + 1)
 
 

@@ -54,7 +54,7 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> SolvedStep:
     offered: tuple[str, ...] = ()
     if step.question is not None:
         right, answer, offered = _right_answer(step.question, step, load, language)
-        if not isinstance(step.question, Choice):  # an option is already Markdown, by the author
+        if not isinstance(step.question, Choice):  # an option is already Markdown, written by the author
             answer = as_markdown(answer)
         facts["answer"] = answer
     why = (step.question.why or "") if step.question is not None else ""
@@ -142,7 +142,7 @@ def _measure(measurement: Measurement, step: LessonStep, load: Load, field: str)
 
 
 def _right_answer(question: Question, step: LessonStep, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
-    """The right answer, the right answer as text, and the options offered."""
+    """The right answer, the same as text, and the options offered."""
     if isinstance(question, Choice):
         index = _right_option(question, step, load)
         return index, question.options[index].text, tuple(option.text for option in question.options)

@@ -126,7 +126,7 @@ class Heads(AnyQuestion):
     answer: Measure
     """The measurement of one head, or of several (`heads_that_flip`).
 
-    With `look`, heads that are switched on the Switchboard count as chosen.
+    With `look`, heads that are switched off on the page count as chosen.
     """
     expected: list[str] | None = None
     """The heads that the author expects, each as "layer.head" from 1."""

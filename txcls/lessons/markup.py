@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 FOLDER = Path(__file__).parent / "words"
 MARKS = {"de": ".,", "es": ".,", "fr": "\u202f,"}
-"""The marks between thousands and before decimals, in languages where they are not those of English."""
+"""The marks between thousands and before decimals, in languages where they differ from English."""
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$\n]+?)(?<!\s)\$", re.DOTALL)
 _PLACE = "\ue000{}\ue001"
 _MATHML = "http://www.w3.org/1998/Math/MathML"

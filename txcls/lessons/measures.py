@@ -93,7 +93,7 @@ class MeasureError(TxclsError):
 
 
 class _HeadMeasurement(Measurement):
-    """A quantity of one head."""
+    """A quantity measured for one head."""
 
     layer: FromOne
     head: FromOne
@@ -262,7 +262,7 @@ class OutOfScope(Measurement):
 
 
 def _method(classifier: Predictor, how: AblationMethod) -> AblationMethod:
-    """The method, but zeros for a mean that was not measured, as on the pages."""
+    """The method, but zeros instead of a mean that was not measured, as on the pages."""
     return "zero" if how == "mean" and Means.of(classifier) is None else how
 
 
@@ -381,7 +381,7 @@ class HeadsThatFlip(Measurement):
         return 100 * min(map(_margin_of, ablation.changed))
 
     def _ablate_each_head(self, classifier: Predictor, text: str) -> tuple[list[str], AblationResult]:
-        """The names of the heads, and the ablation with each of them changed."""
+        """The names of the heads, and the results of ablating each of them alone."""
         config = classifier.checkpoint.config.model
         heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         how = _method(classifier, self.how)

@@ -130,7 +130,7 @@ def _integers_parser(limit: int, high: int = 10_000) -> Callable[[str], tuple[in
 
 
 def _playground(raw: str) -> str:
-    """The settings of the playground if all of them are valid."""
+    """The settings of the playground, unchanged; ValueError if one of them is invalid."""
     for name, value in parse_qsl(raw, keep_blank_values=True, strict_parsing=True, max_num_fields=20):
         is_text = name == "text" and len(value) <= MAX_PLAYGROUND_TEXT
         if not is_text and value not in PLAYGROUND.get(name, ()):
@@ -155,7 +155,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
     "step": _name, "masked": _name, "causal": _name, "playground": _playground,
 }  # fmt: skip
-"""Reads a field's parameter; ValueError if it is malformed."""
+"""The function that reads each field's parameter; it raises ValueError if the parameter is malformed."""
 _CHOICES: dict[str, Any] = {
     "heads": HeadChange, "section": Section, "part": LanguagePart, "mode": Mode,
     "experiment": Experiment, "stage": Stage,

@@ -207,7 +207,7 @@ def _language_in_name(file: Path) -> str | None:
 
 
 def _files() -> dict[str, dict[str, Path]]:
-    """Each lesson's file in each language: first those in TXCLS_LESSONS, then the shipped ones, as in the course."""
+    """Each lesson's file in each language: first those in TXCLS_LESSONS, then the shipped ones in `ORDER`."""
     folder = os.environ.get("TXCLS_LESSONS")
     files = sorted(Path(folder).glob("*.yaml")) if folder else []
     files += sorted(SHIPPED.glob("*.yaml"), key=lambda file: (ORDER.index(file.name.split(".")[0]), file.name))

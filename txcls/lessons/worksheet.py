@@ -46,7 +46,7 @@ def worksheet(lesson: Lesson, load: Load) -> str:
     """The worksheet as HTML.
 
     A step's picture is beside its question, or among the answers if it would give the answer away. Of equal pictures in
-    a row, only one is shown: beside the last question, and beside the first answer.
+    succession, only one is shown: beside the last of their questions, or beside the first of their answers.
     """
     words = words_in(lesson.language)
     solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]
@@ -115,7 +115,7 @@ def _question(number: int, solved: SolvedStep, figure: str, words: Mapping[str, 
 
 
 def _answer_space(solved: SolvedStep) -> str:
-    """Boxes to tick, words to order, or lines to write on."""
+    """Boxes to tick, words to sort into groups, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
         rows = "".join(f"<li>{inline(option)}</li>" for option in solved.offered)

@@ -1,11 +1,11 @@
 """Rooms in which an audience answers questions on phones: in memory only, with limits, gone an hour after the last tap.
 
-Phones know a room's name; only the lecturer's session and browser know its key. A phone is a random number that it has
-chosen for this room. What phones send is plain text. All of it is thread-safe.
+Phones know a room's name; only the lecturer's session and browser know its key. A phone is identified by a random
+number that it has chosen for this room. What phones send is plain text. All of it is thread-safe.
 
 Requests: the phones' page at /class/ROOM, and below it what phones and the lecturer see and send. GET waits until there
-is something newer than `?seen=VERSION`; POST has a phone's answer or the lecturer's command. The header X-Class has the
-phone's number or the lecturer's key, which therefore stay out of addresses and logs.
+is something newer than `?seen=VERSION`; POST carries a phone's answer or the lecturer's command. The header X-Class
+holds the phone's number or the lecturer's key, which therefore stay out of addresses and logs.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 MAX_ROOMS, MAX_PHONES, MAX_QUESTIONS, MAX_CHARACTERS = 20, 500, 30, 280
-"""Limits: rooms of a process, phones and questions of a room, characters of a text."""
+"""Limits: rooms per process, phones and questions per room, characters per text."""
 LIFETIME, IDLE_SECONDS, PRESENT_SECONDS, TAP_SECONDS = 3600.0, 600.0, 45.0, 0.2
-"""Seconds without a tap after which a room ends, and after which an empty one makes room for another; for which a phone
-counts as present after a request; and between two taps of a phone, at least."""
+"""In seconds: time without a tap after which a room ends, or after which an empty room may be removed for another; time
+for which a phone counts as present after a request; minimum time between two taps of a phone."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 PHONE = re.compile(r"[0-9a-f]{32}")
 _LOCK = RLock()
@@ -49,15 +49,15 @@ class RoomQuestion:
     kind: Literal["choice", "number", "text"]
     ask: str
     language: str = "en"
-    options: tuple[str, ...] = ()  # of each row; the unit of a number
-    rows: tuple[str, ...] = ("",)  # the words that each get an option; a single empty one for one answer
+    options: tuple[str, ...] = ()  # the options of every row; for a number, its unit
+    rows: tuple[str, ...] = ("",)  # words to assign options to; ("",) if there is a single answer
     right: tuple[tuple[int, ...], ...] | float = ()  # the right options of each row, or the right number
     answer: str = ""  # the computed answer, if there is one
 
 
 @dataclass(slots=True)
 class _AskedQuestion:
-    """A question; whether it is "open", "closed" or "answered"; the answers, keyed by phone; and the phones hidden."""
+    """A question, its stage ("open", "closed", "answered"), the answers by phone, and the phones with hidden texts."""
 
     question: RoomQuestion
     stage: str = "open"
@@ -66,7 +66,7 @@ class _AskedQuestion:
 
 
 class Room:
-    """A room: its phones, and the questions asked in it. `versions` grow with changes for phones or the lecturer."""
+    """A room: its phones, and the questions asked in it. `versions` count changes for phones and for the lecturer."""
 
     def __init__(self, name: str) -> None:
         self.name, self.key, self.used = name, secrets.token_urlsafe(32), clock()
@@ -77,7 +77,7 @@ class Room:
         self._now: _AskedQuestion | None = None
 
     def present_phones(self) -> dict[str, float]:
-        """The phones from which a request has come recently, with its time."""
+        """The phones that have sent a request recently, with the time of the last one."""
         with _LOCK:
             return {phone: seen for phone, seen in self._seen.items() if clock() - seen < PRESENT_SECONDS}
 
@@ -93,7 +93,7 @@ class Room:
             self._seen = {**seen, phone: clock()}
 
     def answer(self, phone: str, question: str, answer: Any) -> None:
-        """Store a phone's answer (the option of each row or None, a number, or a text) instead of its earlier one.
+        """Store a phone's answer (the option of each row or None, a number, or a text), replacing its earlier one.
 
         HTTPException if it does not fit the question, the question is not open, or answers come too fast.
         """
@@ -111,8 +111,8 @@ class Room:
             self.versions["lecturer"] += 1
 
     def state_for(self, phone: str = "") -> dict[str, Any]:
-        """What a phone is shown: the question, its own answer, and the right one when that is shown; or the lecturer:
-        the number of answers, all answers to a closed question, and texts by the beginnings of their phones' numbers.
+        """What a phone is shown: the question, its own answer, and the right one once it is revealed; for the lecturer:
+        the number of answers, all answers to a closed question, and texts by the start of each phone's number.
         """
         with _LOCK:
             shown: dict[str, Any] = {"version": self.versions["phone" if phone else "lecturer"], "question": None}
@@ -132,7 +132,7 @@ class Room:
             return shown
 
     def ask(self, question: RoomQuestion | None) -> None:
-        """Ask a question, or none; one that was asked before has its earlier answers, and is closed."""
+        """Ask a question, or none; one that was asked before keeps its answers and stays closed."""
         with _LOCK:
             if self._now is not None:
                 if question is not None and question.id == self._now.question.id:
@@ -174,7 +174,7 @@ def _check_answer(question: RoomQuestion, answer: Any) -> Any:
     if question.kind == "number" and type(answer) in (int, float) and abs(answer) <= 1e9:
         return float(answer)
     if question.kind == "text" and isinstance(answer, str):
-        # Without control characters, which could turn the text around them, and halves of surrogate pairs.
+        # Without control characters, which could reverse the text around them, and without lone surrogates.
         kept = (c for c in " ".join(answer.split()) if c in "\u200c\u200d" or unicodedata.category(c)[0] != "C")
         if text := "".join(kept)[:MAX_CHARACTERS].strip():
             return text
@@ -194,7 +194,7 @@ def open_room(process: str = "") -> Room:
 
 
 def find_room(name: str, key: str | None = None) -> Room | None:
-    """The room with this name, if it has this key where one is given."""
+    """The room with this name; None if there is none, or if `key` is given and is not the room's."""
     end_rooms(lambda room: clock() - room.used > LIFETIME)
     room = _rooms.get(name)
     is_led = key is None or (room and hmac.compare_digest(room.key.encode(), key.encode("utf-8", "replace")))
@@ -202,7 +202,7 @@ def find_room(name: str, key: str | None = None) -> Room | None:
 
 
 def end_rooms(is_over: Callable[[Room], bool]) -> None:
-    """End rooms: their phones find them no more."""
+    """End the rooms for which `is_over` is true: phones can no longer find them."""
     with _LOCK:
         for room in [room for room in _rooms.values() if is_over(room)]:
             del _rooms[room.name]
@@ -210,14 +210,14 @@ def end_rooms(is_over: Callable[[Room], bool]) -> None:
 
 
 PATH = f"/{st.get_option('server.baseUrlPath').strip('/')}/class/".replace("//", "/")
-"""Path of all rooms."""
+"""The URL path below which the rooms are."""
 MAX_BYTES, POLL_SECONDS, BODY_SECONDS = 2048, 10.0, 5.0
-"""Maximum size of a message, and seconds that a GET waits and that a message may take."""
-LOOK_SECONDS = {"phone": 0.5, "lecturer": 0.2}  # between two looks at whether there is something new
+"""Maximum size of a message in bytes, seconds that a GET waits, and seconds that a message may take."""
+LOOK_SECONDS = {"phone": 0.5, "lecturer": 0.2}  # between two checks for something new
 
 
 def is_message(scope: Scope) -> bool:
-    """Whether a request is a message to a class, and says that it is small enough."""
+    """Whether a request is a message to a class whose declared size is small enough."""
     size = dict(scope["headers"]).get(b"content-length", b"")
     is_small = size.isdigit() and len(size) < 5 and int(size) <= MAX_BYTES
     return scope["method"] == "POST" and scope["path"].startswith(PATH) and is_small
@@ -225,7 +225,7 @@ def is_message(scope: Scope) -> bool:
 
 def classroom_words(language: str) -> dict[str, str]:
     """The texts of a class in a language."""
-    # Here and below: torch, before the server has set how memory is returned.
+    # Imported here and below, since it imports torch, before which the server must set how memory is returned.
     from txcls.lessons.markup import words_in
 
     return {key.removeprefix("class_"): text for key, text in words_in(language).items() if key.startswith("class_")}
@@ -250,7 +250,7 @@ async def _send_page(request: Request) -> Response:
 
 
 async def _exchange(request: Request) -> Response:
-    """Answer a request of a phone, or of the lecturer's browser, whose key is checked first."""
+    """Answer a request from a phone, or from the lecturer's browser, whose key is checked first."""
     name, audience, who = request.path_params["room"], request.path_params["who"], request.headers.get("X-Class", "")
     room = find_room(name, who if audience == "lecturer" else None)
     if room is None or audience not in LOOK_SECONDS:

@@ -37,7 +37,7 @@ def draw(page: str) -> None:
     data: dict[str, Any] = {"language": language, "words": classroom_words(language), "own": question is not None}
     if room is not None and question is None and position is not None and position.step.question is not None:
         data["looks"] = position.step.question.look
-        with suppress(TxclsError):  # the slide shows it
+        with suppress(TxclsError):  # the slide shows the error
             question = _with_answer(lesson.solved(position), str(step), language)
     if room is not None:
         room.ask(question)
@@ -77,7 +77,7 @@ def _act(page: str, step: str | None, language: str) -> None:
 
 
 def _heads_question(name: str, language: str) -> RoomQuestion:
-    """Without which head the answer to this text loses most probability; TxclsError if this cannot be measured."""
+    """The question which head lowers the answer's probability most if removed; TxclsError if it cannot be measured."""
     view, ask = view_state.shown_view(), classroom_words(language)["heads_ask"]
     source = checkpoints.source(view.checkpoint)
     how: OutputAblation = "zero" if Means.of(checkpoints.classifier(source)) is None else "mean"

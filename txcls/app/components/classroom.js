@@ -1,9 +1,9 @@
 // A class on the lecturer's slides: the room's code, the numbers of phones and answers, the bars, and a list of texts.
-// It follows the room without the server's pages (txcls/app/classroom/rooms.py); what the audience sent is set as text.
+// It polls the room without rerunning the page (txcls/app/classroom/rooms.py); what the audience sent is set as text.
 const STORED = "txcls-class" // the room and its key, so that a reload of this tab finds it again
 const N_PROBES = 6
 const isLocal = /^(localhost|127\.|\[::1)/.test(location.hostname)
-const MAX_BARS = 8 // of numbers, beside those for the outermost
+const MAX_BARS = 8 // for numbers, not counting those for the outermost
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const lecture = (window.txclsLecture ??= { page: null, at: 0, requestedFrom: null })
@@ -32,7 +32,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (data.room && data.room.name !== room.following) follow(room)
 }
 
-/** Store a new room in this tab; without one, ask the server for the stored one, once. */
+/** Store a new room in this tab; without one, ask the server once to resume the stored room. */
 function rememberRoom(room) {
   try {
     if (room.data.room) {
@@ -101,7 +101,7 @@ function turn(room, offset) {
   return data.own || next < views.length // else the next slide follows
 }
 
-/** What the server has said about the question of this slide; null before it has. */
+/** The server's latest state of this slide's question; null before it has arrived. */
 const current = ({ state, data }) => (state?.question && state.question.id === data.question ? state : null)
 
 async function request({ data: { room } }, query, options = {}) {
@@ -111,9 +111,9 @@ async function request({ data: { room } }, query, options = {}) {
 }
 
 const command = (room, name, mark = "") =>
-  request(room, "", { method: "POST", body: JSON.stringify({ command: name, mark }) }).catch(() => {}) // the next poll shows what holds
+  request(room, "", { method: "POST", body: JSON.stringify({ command: name, mark }) }).catch(() => {}) // the next poll shows the state
 
-/** Follow the room while it is on the page. */
+/** Poll the room as long as it is on the page. */
 async function follow(room) {
   const { name } = room.data.room
   room.following = name
@@ -135,7 +135,7 @@ async function follow(room) {
   if (room.following === name) room.following = null
 }
 
-/** Ask for the room as phones do, without the cookie that keeps this browser at one process. */
+/** Test whether phones can miss the room: request it without the cookie that ties this browser to one server process. */
 async function probe(room) {
   const asked = Array.from({ length: N_PROBES }, () =>
     fetch(new URL(room.data.room.link).pathname, { method: "HEAD", credentials: "omit", cache: "no-store" }).catch(() => ({ status: 0 })))
@@ -174,7 +174,7 @@ function draw(room) {
 
 const findAll = ({ find }, selector) => find(".panel").querySelectorAll(selector)
 
-/** Set a status, which a screen reader says again only if it has changed. */
+/** Set a status text only if it has changed, so that a screen reader does not repeat it. */
 const say = (element, text) => element.textContent !== text && (element.textContent = text)
 
 /** Draw the bars of each row; the right ones are marked once the answer is shown. */
@@ -203,8 +203,8 @@ function drawRows({ find, view, data: { words } }, state) {
   }))
 }
 
-/** Count numbers in intervals of a round width: each one's text, count, and whether it has the right number. The tenth at
- * either end is counted in the outermost and does not widen the intervals. */
+/** Count numbers in intervals of a round width: each interval's label, count, and whether it contains the right number.
+ * The lowest and the highest tenth do not widen the intervals; those beyond are counted in the outermost two. */
 function numberBars(numbers, right) {
   if (!numbers.length) return []
   const sorted = [...numbers].sort((a, b) => a - b), cut = Math.floor(sorted.length / 10)

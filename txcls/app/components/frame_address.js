@@ -1,5 +1,5 @@
-// In a Space of Hugging Face, the app is in a frame and the address bar belongs to the page around it. That page shows the
-// query of the view, so that it can be copied, if the app sends it. No other page gets it, since it contains the text.
+// In a Hugging Face Space, the app is in a frame and the address bar belongs to the page around it. If the app sends it
+// the view's query, that page shows it, so that it can be copied. No other page gets it, since it contains the text.
 const SPACES = "https://huggingface.co";
 
 export default function () {

@@ -1,6 +1,6 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
 // the bar with the current position. Slides change in the browser; steps and other pages come from the server.
-// Font sizes of formulas, as shares of their usual size: those to try, the least for all, and the least for a wide one.
+// Font sizes of formulas, as shares of their usual size: those to try, the minimum for all, and that for a wide one.
 const FORMULA_SHARES = [1.6, 1.4, 1.25, 1.2, 1], MIN_COMMON_SHARE = 1, MIN_FORMULA_SHARE = 0.7
 const MIN_CHART_SHARE = 0.4 // minimum height of a chart beside larger formulas, as a share of the window's
 const MIN_ZOOM_WITH_ANSWER = 0.8 // minimum zoom of a slide above the lesson's answer
@@ -137,7 +137,7 @@ function show(bar) {
   }
   const [at, of] = data.lesson ? [data.lesson.at, data.lesson.of] : data.at ?? [lecture.at, data.slides.length]
   const title = find(".title")
-  title.textContent = data.lesson?.step ?? data.title // a slide begins with its own
+  title.textContent = data.lesson?.step ?? data.title // a slide begins with its own title
   title.classList.remove("long")
   title.classList.toggle("long", title.scrollHeight > title.clientHeight + 2)
   title.lang = data.lesson?.language ?? "en"
@@ -163,7 +163,7 @@ function showPlace({ data, lecture, find }) {
   find(".place").textContent = (data.on && !data.lesson && data.page === "film" && lecture.place) || ""
 }
 
-/** Whether a part of the map is a part with this name, such as "attn", or lies in it, as "attn.0" does. */
+/** Whether the map's part `name` is `part` or lies in it, as "attn.0" lies in "attn". */
 const isAbout = (part, name) => part === name || name.startsWith(`${part}.`)
 
 /** A function that returns, for a part of the map, what a click on it does; null for nothing. In a lesson, a click opens
@@ -406,7 +406,7 @@ function fillMenu({ data, find, setTriggerValue }) {
   menu.onchange = () => menu.value && setTriggerValue("target", menu.value)
 }
 
-/** Report to the server whether the window is small, where charts get smaller type. */
+/** Report to the server whether the window is small, so that charts get smaller type. */
 function reportSize({ data, lecture, setStateValue }) {
   if (!data.on) return
   const query = matchMedia("(max-width: 1599px), (max-height: 999px)")
@@ -418,7 +418,7 @@ function reportSize({ data, lecture, setStateValue }) {
 }
 
 /** Draw the map of the model from the text to the prediction; the parts that the slide shows are filled. A layer has one
- * box, with its number, and a second one for its feed-forward block while the slide shows one of both. */
+ * box, with its number; while the slide shows its attention or its feed-forward block, it has one box for each. */
 function drawMap(map, layers, shows, openerOf) {
   const box = (name, text, title = text) => {
     const part = document.createElement("b")

@@ -2,7 +2,7 @@
 // server. Switched heads and opened parts are sent to the server for the URL and the other pages.
 
 const NAMES = /^(\d+)\.(\d+)$/;
-/** Milliseconds between looks at the text box: Streamlit may change it after the picture, without an input event. */
+/** Milliseconds between checks of the text box: Streamlit may change it after the picture, without an input event. */
 const LOOK_MS = 250;
 
 export default function ({data, parentElement, setStateValue, setTriggerValue}) {
@@ -10,7 +10,7 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
   const picture = (root.txcls ??= newPicture(root));
   Object.assign(picture, {data, setStateValue, setTriggerValue});
   picture.machine.question = data.question;
-  // Heads that were switched here are unchanged until the server has confirmed them.
+  // Heads that were switched here keep their state until the server has confirmed it.
   if (!picture.isPending || String([...picture.off].sort()) === String(data.off)) {
     picture.off = new Set(data.off);
     picture.isPending = false;

@@ -14,7 +14,7 @@ export default function ({ parentElement }) {
   }
 }
 
-/** A chart's description up to the first clause, and its three buttons. */
+/** The first clause of a chart's description, and its three buttons. */
 function rowOf(plot) {
   const filename = plot._context.toImageButtonOptions.filename
   const about = plot.closest("[role=figure], [aria-label]")?.getAttribute("aria-label") ?? filename

@@ -8,7 +8,7 @@ const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [con
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
 const [LEAST_LABEL_PX, LABEL_PX] = [10, 16] // height of a token's name beside a map
 const MAX_IN_A_ROW = 4 // maps
-const [TICK_PX, DIGIT_PX] = [44, 7.5] // least distance of two labelled steps, and width of a digit
+const [TICK_PX, DIGIT_PX] = [44, 7.5] // least distance between two labelled steps, and width of a digit
 const SPLITS = { train: "training", validation: "validation" }
 const PADDING = { left: 52, right: 8, top: 18, bottom: 22 } // around each of the curves
 
@@ -125,7 +125,7 @@ class Film {
     Object.assign(window.txclsLecture ?? {}, { place: `${n + 1} / ${this.last + 1}` }).showPlace?.() // in lecture.js
   }
 
-  /** Unless the visitor predicts first, how the prediction changed, in parts. */
+  /** How the prediction changed, as strings and elements; if the visitor predicts first, only a hint. */
   finding() {
     const { flips, steps, answers, probabilities } = this.data, n = flips.length
     if (this.predictFirst.checked) return ["Press Play to watch the model train."]
@@ -206,7 +206,7 @@ class Film {
   }
 }
 
-/** Loss and accuracy of a snapshot, in words; before training, the accuracy of guessing in place of training's. */
+/** Loss and accuracy of a snapshot, in words; before training, chance accuracy replaces the training values. */
 function metricLines(data, n) {
   const lines = ["train", "validation"].map((split) => [split, data[`${split}_loss`][n], data[`${split}_accuracy`][n]])
     .filter(([split, loss]) => loss !== null && (n > 0 || split !== "train"))
@@ -241,7 +241,7 @@ class Curves {
     svg.replaceChildren(...this.panels.flatMap((panel, index) => this.panel(["loss", "accuracy"][index], panel)), ...this.legend(), ...this.lines)
   }
 
-  /** The horizontal place of a snapshot in a panel. */
+  /** The horizontal position of a snapshot in a panel. */
   x(n, panel) {
     return panel.x + (panel.width * n) / this.last
   }
@@ -276,7 +276,7 @@ class Curves {
     return [...axis, ...curves, title, ...steps, ...data.flips.map((n) => triangle(this.x(n, panel), bottom + 3))]
   }
 
-  /** As many snapshots as have room for their steps: the first, the last, changes of the prediction, then the others. */
+  /** The snapshots whose steps are labelled, as many as fit: first, last, changes of the prediction, then the others. */
   labelledSteps(panel) {
     const labelled = [0, this.last]
     const { flips, steps } = this.data
@@ -399,7 +399,7 @@ class Maps {
     return this.attention.subarray(index * size, (index + 1) * size)
   }
 
-  /** An empty map whose tooltip shows the weight of the cell under the pointer. */
+  /** An empty map; the weight of the cell under the pointer is shown in `.cell`. */
   canvas(head) {
     const { nTokens } = this
     const canvas = element("canvas")
@@ -459,7 +459,7 @@ class Maps {
     return names
   }
 
-  /** Label all tokens in a type that fits; if that would be too small, as many as fit beside the enlarged map, else none. */
+  /** Label all tokens in a type that fits; if it would be too small, as many as fit, but none beside the small maps. */
   nameTokens() {
     const { film, grid, large } = this
     const height = (film.enlarged ? large : grid).querySelector("canvas").clientHeight || 300

@@ -34,7 +34,7 @@ def film_data(
     """The data of the film; attention as 16-bit integers, exact to four decimals.
 
     Args:
-        film: with attention among `tokens`.
+        film: the film to show, with attention among `tokens` only.
         classes: names of all C classes.
         name: name of the checkpoint.
         question: a question to show before the answer; "" if the page shows it.

@@ -139,10 +139,10 @@ def live_picture(
 
     Args:
         name: identifies the classifier in the browser; other weights need another name.
-        weights: returns `txcls.web.export.pack`; called if the browser does not have this classifier.
+        weights: returns the result of `txcls.web.export.pack`; called if the browser does not have this classifier.
         question: a question to show before the answer; "" if the page shows it.
         box: the start of the text box's key.
-        switched_off_heads: each "layer.head" from 1.
+        switched_off_heads: the heads, each as "layer.head" counted from 1.
         on_arrived: called after the arrival of the weights in the browser.
         on_switch: called with the switched-off heads after a click.
         on_open: called with layer and head, from 0, after a double click on a head.
@@ -197,9 +197,9 @@ def submit_while_typing(key_start: str, *, text: str, follows: bool = False) -> 
     Args:
         key_start: the start of their keys.
         text: the last text that the server received; text typed while disconnected is submitted after reconnecting.
-        follows: whether the texts follow what is typed in the browser's other windows for which this is set.
+        follows: whether text typed in the browser's other windows for which this is set is entered here too.
 
-    A longer text than `limits().characters` is truncated to one character more, so that the server notices its length.
+    A text longer than `limits().characters` is truncated to one character more, so that the server notices its length.
     """
     data = {"key": key_start, "text": text, "pause": PAUSE_MS, "max": limits().characters, "follows": follows}
     # After a broken connection, the browser only needs the page to rerun.
@@ -207,7 +207,7 @@ def submit_while_typing(key_start: str, *, text: str, follows: bool = False) -> 
 
 
 def save_menu() -> None:
-    """Draw the menu that saves charts as PNG, SVG or CSV; the browser finds them, and hides the menu if none."""
+    """Draw the menu that saves charts as PNG, SVG or CSV; the browser finds them, and hides an empty menu."""
     register("save_charts")(key="save_charts")
 
 

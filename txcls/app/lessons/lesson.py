@@ -177,7 +177,7 @@ def leave() -> None:
 
 
 def go(index: int, language: str | None = None) -> None:
-    """Go to a step, from 0, in the lesson's language or another."""
+    """Go to the step with this index, from 0, in the lesson's language or in another one."""
     position = now()
     if position is None or not 0 <= index < len(position.lesson.steps):
         return

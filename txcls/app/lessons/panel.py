@@ -97,7 +97,7 @@ def draw_answer() -> None:
 
 
 def covers(view: View) -> bool:
-    """If the page is hidden until its question is answered, draw only the text and return True."""
+    """Draw only the text, and return True, if the page is hidden until its question is answered."""
     position = lesson.now()
     if position is None or not lesson.is_page_hidden():
         return False
@@ -148,7 +148,7 @@ def _question(position: lesson.LessonPosition, solved: SolvedStep, words: Mappin
             st.caption(words["look"])
         _answer_controls(position, solved, words)
         if st.session_state.get(_NOTHING_CHOSEN) == lesson.n_opened():
-            st.warning(words["choose_first"])  # until Check is clicked again, which must not move under the pointer
+            st.warning(words["choose_first"])  # until the next click on Check: the button must not move now
         with st.container(horizontal=True, gap="small"):
             st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(position, solved))
             if not lecture.is_on():
@@ -202,7 +202,7 @@ def _check(position: lesson.LessonPosition, solved: SolvedStep) -> None:
     if isinstance(question, Drag):
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
         answer = None if len(rows) < 2 or rows[0] else rows[1:]  # None while some words are not in a group
-    if isinstance(question, Heads) and not answer and question.look:  # the heads switched on the page count
+    if isinstance(question, Heads) and not answer and question.look:  # heads switched off on the page count
         answer = [part for part in view_state.shown_view().switched if part.replace(".", "").isdecimal()]
     if answer is None or answer == []:
         st.session_state[_NOTHING_CHOSEN] = lesson.n_opened()
@@ -233,7 +233,7 @@ def _room(solved: SolvedStep, words: Mapping[str, str]) -> None:
 
 
 def _result(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
-    """After the last step's question, draw the result."""
+    """Draw the result after the last step's question."""
     if position.index < len(position.lesson.steps) - 1 or lesson.is_open():
         return
     right, n_questions = lesson.count_right(position)

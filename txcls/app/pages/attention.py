@@ -43,11 +43,11 @@ CAVEAT = (
 DIAGONALS = {1: "the next token", -1: "the previous token", 0: "itself"}
 """Offsets of a key from its query, and what the head then attends to."""
 NEAR = 2
-"""Maximum distance of a nearby token; a head attends to these if they get half its weight, and twice their share."""
+"""Maximum distance of a nearby token; a head favours these if they get half its weight and twice uniform attention."""
 MAX_ARCS = 60
 """Maximum number of arcs."""
 MAX_TAGGED = 6
-"""Maximum number of heads in a layer whose maps have room for a tag."""
+"""Maximum number of heads per layer for which the maps have room for tags."""
 FAMILIES = {
     "nearby": "nearby tokens",
     "one token": "one and the same token",
@@ -56,7 +56,7 @@ FAMILIES = {
     "itself": "the token itself",
     "other": "other",
 }
-"""The tokens that a head may favour on this text: a tag, and the same in a sentence."""
+"""What a head may favour on this text: the tag on its map, and the words for it in a sentence."""
 
 
 def main() -> None:
@@ -148,7 +148,7 @@ def _draw_head(shown: ShownTokens) -> None:
 
 
 def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
-    """The offset of the diagonal that has at least half of a pattern (T, T), and its share; None if none does."""
+    """The offset of the diagonal of a pattern (T, T) with a mean weight of at least half, and this mean; else None."""
     for offset in DIAGONALS:
         if len(pattern) > 1 and (share := float(np.diagonal(pattern, offset).mean())) >= 0.5:
             return offset, share
@@ -156,7 +156,7 @@ def _main_diagonal(pattern: np.ndarray) -> tuple[int, float] | None:
 
 
 def _finding(pattern: np.ndarray) -> str:
-    """The share of a pattern (T, T) on one diagonal if it is most of the weight; else, where to look."""
+    """A sentence on the diagonal that has most weight of a pattern (T, T); if none has, on how to read the map."""
     if (diagonal := _main_diagonal(pattern)) is None:
         return "Each **row**’s token attends to its bright **columns**."
     offset, share = diagonal

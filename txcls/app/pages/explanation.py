@@ -41,11 +41,11 @@ OTHER_TEXTS = "Does attention explain other texts?"
 INTEGRATED = 336
 """Integrated gradients take about as long as this many predictions."""
 MAX_SHADE = 40
-"""The share of its colour in a word's background, in percent; more would make the word hard to read."""
+"""The maximum share of colour in a word's background, in percent; more would make the word hard to read."""
 MAX_NAMED = 3
 """Maximum number of deleted words that the answer names."""
 HARDLY = 0.2
-"""A gain below this share of the best method’s is said to be hardly one."""
+"""Attention is said to hardly explain if its gain is below this share of the best method’s."""
 N_STEPS, N_ORDERS = 24, 13
 """Maximum number of steps in which words are deleted, and the number of orders."""
 
@@ -90,7 +90,8 @@ def main() -> None:
 def _judge(measured: Mapping[str, float], random: float, interval: Sequence[float] = ()) -> str:
     """Whether attention is an explanation, from a quantity that is small for methods that find what matters.
 
-    It is rollout's gain over `random` orders as a share of the best other method's; `interval` is that of the share.
+    The verdict depends on rollout's gain over `random` orders as a share of the best other method's gain; `interval` is
+    the interval of this share.
     """
     others = [measured[method] for method in measured if method in SIGNED]
     gain, best_gain = random - measured["rollout"], random - min(others, default=0.0)
@@ -110,7 +111,7 @@ def _judge(measured: Mapping[str, float], random: float, interval: Sequence[floa
 
 
 def _answer(explanation: Explanation, deletion: Deletion) -> str:
-    """Whether attention finds the tokens on which the answer rests, from how many must be deleted to change it."""
+    """A sentence on whether attention finds the tokens that matter, from how many deletions change the answer."""
     name, n_words, counts = plain(class_title(explanation.label)), deletion.n_words, deletion.counts
     best = min(counts, key=counts.__getitem__)
     if (n := counts[best]) > n_words:
@@ -131,7 +132,7 @@ def _answer(explanation: Explanation, deletion: Deletion) -> str:
 
 
 def _methods_html(text: str, explanation: Explanation, deletion: Deletion | None = None) -> str:
-    """The typed text as HTML, once per method: coloured by its scores, with the probability without its top words."""
+    """The typed text as HTML, once per method: coloured by its scores, with how many deletions change the answer."""
     name = html.escape(visible(class_title(explanation.label)))
     key = (
         f'<header></header><header class="txcls-key"><i style="{_shade(1, "bar")}">attention</i> '

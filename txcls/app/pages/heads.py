@@ -1,4 +1,4 @@
-"""Heads: replace parts of the model on this text, and see what is known of each head on test texts."""
+"""Heads: replace parts of the model on this text, and see what is known about each head from test texts."""
 
 import html
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def main() -> None:
 def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
     """Draw what happens without each part, and in detail without those that are switched off: at first, one head."""
     how = heads.replacement(classifier, page.view)
-    off = how if how != "uniform" else heads.output_replacement(classifier)  # of all parts but heads
+    off = how if how != "uniform" else heads.output_replacement(classifier)  # for all parts other than heads
     effects = cached_results.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     largest = divmod(int(np.abs(effects.heads).argmax()), effects.heads.shape[1])
     if (page.view.layer, page.view.head) == (UNSET, UNSET):
@@ -176,7 +176,7 @@ def _choose_example(name: str) -> str:
 
 
 def _outcome(result: AblationResult, names: Sequence[str], *, is_largest: bool) -> str:
-    """What happens to the prediction without the named parts; whether they are the head with the largest effect."""
+    """What happens to the prediction without the named parts; `is_largest` if they are the head with most effect."""
     before, after, old = result.original, result.changed[0], result.predicted
     new = int(after.argmax())
     was, now, is_now = (percent(float(value)) for value in (before[old], after[old], after[new]))
@@ -232,7 +232,7 @@ def _choose_parts(
     page: layout.Page, offered: Sequence[Part], parts: Sequence[Part], tokens: Sequence[Token], *, replaced_by: str
 ) -> None:
     """Draw the list of the parts that are switched off, which works without a mouse and for several parts at once."""
-    # After a click on the board, the browser may send the parts of before with the next click: a new list ignores them.
+    # After a click on the board, the browser may send the previous parts with the next click: a new list ignores them.
     n_clicks = st.session_state.get(BOARD_CLICKS, 0)
     key = f"switch_parts_{hash((page.source, tuple(token.id for token in tokens)))}_{n_clicks}"
     st.session_state[key] = list(parts)
@@ -260,7 +260,7 @@ def _part_name(part: Part, tokens: Sequence[Token]) -> str:
 
 
 def _as_switch(part: Part) -> str:
-    """The name in the URL of a part."""
+    """The name of a part in the URL."""
     if isinstance(part, str):
         return part
     if isinstance(part, int):
@@ -352,7 +352,7 @@ def _verdict_html(record: HeadRecord) -> str:
 
 
 def _draw_table(record: HeadRecord) -> None:
-    """Draw the table that replaces the head, or both single tables if none does, and the test."""
+    """Draw the table that replaces the head, or both single tables if none does, and the test result."""
     kind = record.best or "both"
     st.markdown(
         "The table that replaces it, learned from training texts:"
@@ -375,7 +375,7 @@ def _draw_table(record: HeadRecord) -> None:
 
 
 def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
-    """Draw a table of all heads and of each layer: rule, what it keeps, both worths, and how they were measured."""
+    """Draw a table of all heads and all layers (rule, what it keeps, both worths), and how they were measured."""
     st.markdown(all_heads_sentence(measured))
     rows = []
     for name, record in measured.by_name().items():

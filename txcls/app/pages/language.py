@@ -153,7 +153,7 @@ def _draw_continuation(page: layout.PlainPage, controls: Any) -> None:
 def _draw_prediction(
     page: layout.PlainPage, controls: Any, chosen: ChosenModel, encoding: Encoding, surprisal: Surprisal
 ) -> None:
-    """Draw the predicted next tokens, and what samples one."""
+    """Draw the predicted next tokens, and the controls that sample one."""
     view, model = page.view, chosen.model
     typed = encoding.tokens or model.start
     if any(not 0 <= index < len(chosen.names) for index in view.added):
@@ -386,7 +386,7 @@ def _warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> 
 
 
 def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | None = None, *, is_unknown: bool) -> str:
-    """Which tokens are the most probable, and the rank of the one in the text, if any, whose name is given."""
+    """Which tokens are the most probable, and the rank of the token in the text if its `name` is given."""
     first = ", then ".join(
         f"**{plain(chosen.name(index))}** ({bounded_percentage(probability)})"
         for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)

@@ -1,4 +1,4 @@
-"""Word order and position encodings: models that differ in their positions, shuffled words, and the vectors."""
+"""Word order and position encodings: models that differ in their encoding, shuffled words, and the vectors."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -46,7 +46,7 @@ ABOUT_VECTORS = (
     r"$PE_{(pos,\,2i+1)} = \cos\left(pos\,/\,10000^{2i/d}\right)$"
 )
 FAST_DIMENSIONS = 24
-"""The dimensions of sinusoidal vectors that change visibly within a sentence."""
+"""Number of the first dimensions of sinusoidal vectors, which change visibly within a sentence."""
 MODELS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
 """The position encodings of three checkpoints that are otherwise trained alike."""
 Floats = NDArray[np.floating]
@@ -58,7 +58,7 @@ MAX_CLASSES = 7
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """Position vectors (T, D), the limit of their colours, and the numbers of positions of the text and the model."""
+    """Position vectors (T, D), the end of their colour scale, and how many positions the text and the model have."""
 
     values: Floats
     bound: float | None
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _answer(*, adds_positions: bool, compares: bool) -> str:
-    """The answer to the page's question, and what to do."""
+    """The answer to the page's question, and what the visitor can try."""
     if not adds_positions and not compares:
         return "**It does not**: this model adds no vectors for positions. **Drag the words**: its answer stays."
     if compares:
@@ -121,7 +121,7 @@ def _answer(*, adds_positions: bool, compares: bool) -> str:
 
 
 def _draw_encoding(classifier: Predictor, tokens: Sequence[Token], moved: Collection[str]) -> ShownEncoding:
-    """Draw a heat map of the vectors added to the tokens; of long texts or without positions, one of all positions.
+    """Draw a heat map of the vectors added to the tokens; for long texts or without position vectors, of all positions.
 
     The words `moved`, in lower case, are marked.
     """
@@ -232,7 +232,7 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     only = "only " * (n_same < n / 2)
     st.markdown(
         f"{'**Yes**: in' if n_same < n else 'In'} {only}**{n_same} of {n}** random orders, the same words are still "
-        f"classified as **{label}**. " + _accuracy_sentence(classifier) * compares  # else _draw_order has it
+        f"classified as **{label}**. " + _accuracy_sentence(classifier) * compares  # else _draw_order shows it
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     words = set(re.findall(r"\w+", page.view.text.casefold()))
@@ -274,7 +274,7 @@ def _accuracy_sentence(classifier: Predictor) -> str:
 def _draw_order(
     page: layout.Page, prediction: Prediction | None, *, compares: bool, kind: str
 ) -> tuple[tuple[Token, ...], set[str]]:
-    """Draw the text's words to drag, and both orders' predictions by the page's model or by `MODELS`.
+    """Draw the text's words to drag, and the predictions of the page's model or of `MODELS` for both orders.
 
     Returns the tokens in the order shown, () if there are none, and the two swapped words, if any.
     """
@@ -323,7 +323,7 @@ def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str
 
 
 def _draw_models(text_box: str | None) -> None:
-    """Draw the accuracies of `MODELS` and of a guess; with a `text_box`, a button that opens them."""
+    """Draw the accuracies of `MODELS` and of a guess and, with a `text_box`, a button that opens a match report."""
     st.subheader("Does a model need positions?", anchor=False)
     classifiers = [checkpoints.classifier(checkpoints.source(name)) for name in MODELS]
     tests = [classifier.checkpoint.metrics.get("test", {}) for classifier in classifiers]
@@ -382,12 +382,12 @@ def _separate_punctuation(words: Sequence[str]) -> list[str]:
 
 
 def _attach_punctuation(text: str) -> str:
-    """The inverse of `_separate_punctuation`: some models tell whether a space precedes a token."""
+    """Undo `_separate_punctuation`, since some models distinguish tokens that follow a space."""
     return re.sub(r" ([,.;:!?]+)(?!\S)", r"\1", text)
 
 
 def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
-    """Swap the winner and the first other team; reverse all words if the text does not name both."""
+    """The order with the winner and the first other team swapped, or reversed if the text does not name both."""
     order = list(range(len(words)))
     known_teams = {team.casefold() for team in TEAMS}
     teams = {i: team for i, word in enumerate(words) if (team := word.casefold()) in known_teams}

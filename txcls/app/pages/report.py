@@ -1,6 +1,6 @@
-"""How good a classifier is, from its saved metrics: by class, confidence and kind of text, and beside a linear model.
+"""How good a classifier is, from its saved metrics: by class, confidence and kind of text, and against a linear model.
 
-`python -m txcls report` measures again on texts, and lists mistakes and doubtful labels.
+`python -m txcls report` measures them again on texts, and lists mistakes and doubtful labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -104,7 +104,7 @@ def main() -> None:
 def _list_sections(
     page: layout.Page, report: Report, checkpoint: Checkpoint, worst: Sequence[ConfusedPair]
 ) -> list[PageSection]:
-    """What is drawn on demand: the sections for which something was measured."""
+    """The sections drawn on demand: those for which something was measured."""
     metrics, parts = report.metrics, []
     config = checkpoint.config
     regularised = {
@@ -183,7 +183,7 @@ def _draw_training_curves(history: Sequence[Mapping[str, Any]], regularised: Map
 def _draw_matrix(
     page: layout.Page, classes: Sequence[str], counts: NDArray[np.integer[Any]], worst: Sequence[ConfusedPair]
 ) -> None:
-    """Draw the confusion matrix, of many classes only those around one if the visitor chooses it."""
+    """Draw the confusion matrix; with many classes, only a chosen one and those most confused with it."""
     st.subheader("What is confused with what?", anchor=False, help=ABOUT_MATRIX)
     chosen = worst[0].first if worst and len(classes) > MAX_WITHOUT_ZOOM else None
     if len(classes) > MAX_WITHOUT_ZOOM and not lecture.is_on():  # a slide has no room for all classes
@@ -273,7 +273,7 @@ GroupChart = tuple[str, str, Sequence[tuple[str, float, int]]]
 
 
 def _list_groups(report: Report) -> list[GroupChart]:
-    """The accuracy by length and without word order, each if it was measured."""
+    """The charts of accuracy by length and by word order, each only if it was measured."""
     parts: list[GroupChart] = []
     metrics = report.metrics
     groups = [group for group in group_accuracies(report) if group[2] >= MIN_ROWS]

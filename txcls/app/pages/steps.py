@@ -28,7 +28,7 @@ CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
 MAX_LENS_CLASSES = 6
-"""Maximum number of classes of the class lens at the start."""
+"""Maximum number of classes shown by the class lens on the first step."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -130,7 +130,7 @@ def _find_step(view: View, walk: Walk) -> int:
 
 
 def _draw_navigation(page: layout.Page, walk: Walk, index: int) -> None:
-    """Draw buttons for the previous and next step, and selectors of step, layer and head.
+    """Draw buttons for the previous and next step, and selectors for step, layer and head.
 
     They are beside the prediction or, in lecture mode, beside the heading.
     """
@@ -189,7 +189,7 @@ def _open_step(name: str, layer: int | None) -> None:
 
 
 def _find_neighbour(walk: Walk, index: int, direction: int) -> int:
-    """The next or previous step. The layers after the first, which repeat it, are skipped unless the step is in one."""
+    """The index of the next or previous step; layers after the first, which repeat it, are skipped unless in one."""
     steps = walk.steps
     target = index + direction
     if not steps[index].layer:
@@ -226,7 +226,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
         quantity=lens.quantity,
         row_height=28,
     )
-    # The cells have numbers, and their names need no titles.
+    # The cells show their numbers, and the names of rows and columns need no titles.
     figure.data[0].text = [list(map(percent, row)) for row in lens.cells()[:, shown]]
     figure.layout.annotations = ()
     figure.update_layout(coloraxis_showscale=False, height=60 + 26 * lens.rows.size)
@@ -418,7 +418,7 @@ def _format_number(value: float) -> str:
 
 
 def _find_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
-    """The selected cell; by default, the row of the focus token or best class, and the largest magnitude in it."""
+    """The selected cell; by default, the largest magnitude in the row of the focus token or of the best class."""
     selected = _read_cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
     default_row = focus if rows.kind == "token" else int(cells.argmax()) if rows.kind == "class" else 0
@@ -428,7 +428,7 @@ def _find_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: 
 
 
 def _find_informative_row(pattern: NDArray[np.floating], focus: int) -> int:
-    """The token to show as an example: the focus token if its attention is divided, or else the most divided one's row.
+    """The row to show as an example: the focus token's if its attention is divided, or else the most divided row.
 
     Attention is divided if the row's largest weight in `pattern` (T, T) is from 0.2 to 0.8: with a weight near 1, the
     arithmetic shows nothing but 1 / 1.
@@ -454,7 +454,7 @@ def _select(change: dict[str, int]) -> None:
 
 
 def _read_cells(view: View) -> dict[str, int]:
-    """The selected index on each axis."""
+    """The selected index on each axis, keyed by the axis's letter."""
     parts = (CELL.fullmatch(part) for part in view.cell)
     return {match[1]: int(match[2]) for match in parts if match}
 

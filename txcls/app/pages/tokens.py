@@ -24,7 +24,7 @@ MAX_WORDS = 300
 MAX_IDS = 24
 """Maximum number of ids shown at once."""
 MIN_LENGTH, MAX_SIMILAR, N_NEAREST = 4, 4, 3
-"""Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with their nearest."""
+"""Of the text's tokens of at least `MIN_LENGTH` characters, the first `MAX_SIMILAR` are listed with similar tokens."""
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def _reads_subwords(tokenizer: Tokenizer) -> bool:
 
 
 def _choose_example(name: str) -> str:
-    """The example of a checkpoint with the most tokens per word, so that the page opens on words that are split.
+    """A checkpoint's example with the most tokens per word, so that the page opens on words that are split.
 
     The first example if the checkpoint cannot be loaded, which the page then reports.
     """
@@ -128,7 +128,7 @@ def _name_token(token: Token, tokenizer: Tokenizer) -> str:
 
 
 def _draw_comparison(page: layout.Page, tokenizer: Tokenizer, encoding: Encoding) -> None:
-    """Draw the text in words if the checkpoint reads subwords, and otherwise the reverse."""
+    """Draw the text in words if the checkpoint reads subwords, and in subwords otherwise."""
     reads_subwords = _reads_subwords(tokenizer)
     st.subheader(_ask_why_not(tokenizer), anchor=False)
     answer = st.empty()

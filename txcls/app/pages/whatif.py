@@ -40,7 +40,7 @@ CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
 MAX_PAIRS = 40
 """Maximum number of words whose effects are drawn; of longer texts, the changed and the most influential words."""
 MAX_FLIPS, MAX_ON_SLIDE = 12, 4
-"""Maximum number of changes listed that flip the class."""
+"""Maximum number of listed changes that flip the class, on a page and on a slide."""
 MAX_SEARCHED = 24
 """Maximum number of tokens of a text that a slide searches without being asked."""
 SEARCH = "Which single word flips the answer?"
@@ -220,7 +220,7 @@ def _pair_name(pair: TokenPair, before: Prediction, after: Prediction) -> str:
 
 
 def _own_change(classifier: Predictor, first: Prediction, second: Prediction) -> Flip | None:
-    """The visitor's change with its distance, like a change of the search; None unless it is one of one token."""
+    """The visitor's change as a result of the search would be; None unless one token is replaced or left out."""
     changes = _list_changes(first, second)
     if second.label is None or len(changes) != 1 or changes[0].before is None:
         return None
@@ -321,7 +321,7 @@ def _edit(flip: Flip) -> str:
 
 
 def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
-    """Draw the way of the difference, its maps, and the prediction with one cell patched; if large, on demand."""
+    """Draw the route of the difference, its maps, and the prediction with one cell patched; a large grid on demand."""
     view, n_tokens = page.view, len(classifier.encode(page.view.text).tokens)
     n_texts = len(parts_of(classifier.checkpoint.config.model)) * n_tokens
     computes = may_compute(page, "the grid of all parts and tokens", n_texts=n_texts)
@@ -401,7 +401,7 @@ GROUPS: dict[TokenGroup, tuple[str, str]] = {
 
 
 def _draw_route(page: layout.Page, route: Route) -> None:
-    """Draw the steps of the difference's way as buttons, a sentence on the chosen one, and what carries it."""
+    """Draw the steps of the difference's route as buttons, a sentence on the chosen step, and what carries it."""
     row = st.container(horizontal=True, gap="small", key="route_steps")
     for group in route.tokens:
         stage = "" if page.view.stage == group else group
@@ -438,7 +438,7 @@ def _share(value: float) -> str:
 
 
 def _patched_cell(selected: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
-    """The view's cell if it is in the grid; otherwise the largest effect of a head."""
+    """The view's cell if it is in the grid; otherwise the one with the largest effect of a head."""
     n_parts, n_tokens = grid.values.shape
     if len(selected) == 2 and 0 < selected[0] <= n_parts and 0 < selected[1] <= n_tokens:
         return selected[0] - 1, selected[1] - 1

@@ -111,7 +111,7 @@ def size_of(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A checkpoint by name, a fingerprint of its files, and its folder: part of every cache key."""
+    """A checkpoint's name, a fingerprint of its files, and its folder: part of every cache key."""
 
     name: str
     state: str

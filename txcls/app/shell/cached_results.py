@@ -70,7 +70,7 @@ def predict(source: Source, text: str) -> Prediction:
 
 @cached()
 def seconds_per_token(source: Source) -> float:
-    """How long classifying takes if nothing else runs, measured on the longest sentence that ships with txcls."""
+    """Seconds per token to classify a text if nothing else runs, measured on the longest shipped sentence."""
     classifier, text = checkpoints.classifier(source), max(sentences(), key=len)
     started = time.thread_time()
     classifier.predict([text])
@@ -121,7 +121,7 @@ nearest_tokens = cached_for_checkpoint(vocabulary.nearest_tokens)
 
 @cached(heavy=True)
 def same_rows(first: Source, second: Source) -> CheckpointComparison:
-    """Two checkpoints on at most 2,000 test rows of their data set; CheckpointError or DataError if that fails."""
+    """Two checkpoints compared on at most 2,000 test rows; CheckpointError or DataError if that is not possible."""
     return compare_checkpoints(*(checkpoints.classifier(source).checkpoint for source in (first, second)), limit=2000)
 
 
@@ -156,7 +156,7 @@ def head_worths(source: Source, layer: int) -> NDArray[np.float64]:
 
 explain = cached_for_checkpoint(inspection.attribution.explain, heavy=True)
 FIRST, ON_DEMAND = ("rollout", "integrated", "leave_one_out"), ("gradient",)
-"""The methods on which Explanation opens, and the one that it computes on demand."""
+"""The methods that Explanation shows at first, and the one that it computes on demand."""
 
 
 def delete_until_changed(source: Source, text: str, explanation: Explanation) -> Deletion:
@@ -184,7 +184,7 @@ def solved_step(name: str, language: str, index: int, version: str, sources: tup
 
 @cached(heavy=True)
 def training_film(source: Source, text: str, *, first: int, last: int) -> TrainingFilm:
-    """A text in all snapshots of the training run, with the attention among its tokens from `first` to before `last`.
+    """A text classified by all training snapshots, with the attention among its tokens from `first` to before `last`.
 
     TraceError if the checkpoint has no snapshots, or the text no tokens.
     """

@@ -44,7 +44,7 @@ def chart(
         alt: the description; its first clause names the chart in the menu that saves it.
         file_prefix: the start of the names of saved files; the default is the view's checkpoint.
         on_select: called when a point is clicked.
-        grows: whether the chart is higher in a high window; its own height is the least.
+        grows: whether the chart grows with the height of the window; its own height is the minimum.
     """
     large = lecture.is_on()
     if st.context.theme.type == "dark":

@@ -56,9 +56,9 @@ def summary(name: str) -> Summary:
 
 
 def title(name: str) -> str:
-    """What readers see of a checkpoint: its title, or its name if it has none.
+    """A checkpoint's title as it is shown, or its name if it has none.
 
-    Of several with one title, each adds what its name has beyond the name that begins them all, "… · learned".
+    If several share a title, the rest of the name after the shortest of their names is added: "… · learned".
     """
     own = summary(name).title
     if not own:

@@ -38,7 +38,7 @@ class ComputeQueue:
         """Run the block when it is its turn; turns cannot be nested.
 
         Args:
-            wait: called several times a second until then; an exception leaves the queue.
+            wait: called several times a second until then; if it raises, the computation leaves the queue.
 
         Raises:
             BusyError: the queue is full.
@@ -69,7 +69,7 @@ def shared_queue() -> ComputeQueue:
 
 @contextmanager
 def my_turn() -> Iterator[None]:
-    """Run the block when it is this session's turn, and say until then that it waits.
+    """Run the block when it is this session's turn, and tell the visitor until then that it is queued.
 
     Raises:
         BusyError: the queue is full.

@@ -1,4 +1,4 @@
-"""What several pages say and ask about heads: which head, how it is replaced, and what is known of it."""
+"""What several pages say and ask about heads: which head, how it is replaced, and what is known about it."""
 
 import html
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from txcls.lessons.page_address import UNSET, HeadChange, View
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""
 MATTERS = 0.05
-"""A model in which no head is worth this much accuracy, averaged, is one in which single heads hardly matter."""
+"""Single heads are said to hardly matter in a model if averaging any one of them costs less accuracy than this."""
 REPLACEMENT_NAMES: dict[HeadChange, str] = {
     "mean": "its mean output",
     "zero": "zeros",
@@ -38,8 +38,8 @@ Floats = NDArray[np.floating]
 
 
 def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats | None = None) -> layout.Page:
-    """The page with a head selected: the one in the URL, or else the one with the largest effect, averaged, among those
-    whose rule is confirmed, or else among all.
+    """The page with a head selected: the one in the URL, or else the one for which uniform attention has the largest
+    effect, among those whose rule is confirmed, or else among all.
 
     If `attention` (L, H, T, T), the attention on the page's text, is given and nothing was measured, it is the head
     whose queries attend most to a single other token, since its map shows a visible pattern.
@@ -63,9 +63,9 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
 
 
 def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | None = None) -> None:
-    """Draw a control for each field ("layer", "head") that selects one of as many as `sizes` says.
+    """Draw a control for each field in `sizes` ("layer", "head"), which selects one of that many.
 
-    In a `row`, there is no label above: the first option is "Layer 1".
+    In a `row`, the controls have no label above; instead, the first option is "Layer 1".
     """
     container: Any = row or (st.container(horizontal=True) if lecture.is_on() else st)
     for field, n in sizes.items():
@@ -93,12 +93,12 @@ def output_replacement(classifier: Predictor) -> OutputAblation:
 
 
 def replacement(classifier: Predictor, view: View) -> HeadChange:
-    """How a switched head is replaced: as the view says, but by zeros instead of a mean that was not measured."""
+    """How a switched-off head is replaced: as the view says, but by zeros if it says the mean and none was measured."""
     return output_replacement(classifier) if view.heads == "mean" else view.heads
 
 
 def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
-    """Draw the control for how a switched head is replaced, the same on every page."""
+    """Draw the control for how a switched-off head is replaced, the same on every page."""
     shipped = f" This model was imported: its means are over {len(sentences())} sentences that ship with txcls."
     options = [how for how in REPLACEMENT_NAMES if how != "mean" or output_replacement(classifier) == "mean"]
     choice(
@@ -108,11 +108,11 @@ def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
     )  # fmt: skip
 
 
-# What is known of a head
+# What is known about a head
 
 
 def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
-    """Draw what was measured of a head in one line."""
+    """Draw in one line what was measured about a head."""
     if (measured := HeadMeasurements.of(classifier)) is not None:
         record = measured.head(layer, head)
         mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span>'

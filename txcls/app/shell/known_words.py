@@ -1,4 +1,4 @@
-"""Known words in place of unknown ones in a text of `who_won`, whose vocabulary is small."""
+"""Offer known words as replacements for unknown ones in texts for `who_won`, whose vocabulary is small."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,7 +13,7 @@ MAX_UNKNOWN = 5
 
 
 def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
-    """For each unknown word of the text, draw a menu of words that the model knows, teams apart."""
+    """Draw a menu for each unknown word of the text: the words that the model knows, with the teams kept together."""
     unknown = [token for token in classifier.tokenizer.encode(text).tokens if token.is_unknown]
     if not unknown:
         return

@@ -78,8 +78,8 @@ def open_page(
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
-        supports: how much the page has to show for a checkpoint; instead of one with 0, it shows the one with the most.
-        why_not: the reason why it has nothing to show, after the checkpoint's name.
+        supports: returns how much the page can show for a checkpoint; if 0, it shows the one with the most instead.
+        why_not: the reason for 0, which completes a sentence that begins with the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
         prefers: the checkpoints offered first to visitors who came without one.
     """
@@ -342,7 +342,7 @@ def lead(
     place: DeltaGenerator | None = None,
     question: str | None = None,
 ) -> None:
-    """Draw the answer to the page's question in large type, on a slide below the question; `about` is shown on demand.
+    """Draw the answer to the page's question in large type, on a slide after the question; `about` is shown on demand.
 
     `place` is a container with the key "lead", which was drawn earlier; `question` replaces the page's.
     """
@@ -367,7 +367,7 @@ AnyPage = TypeVar("AnyPage", bound=PlainPage)
 
 
 def fit_view(page: AnyPage, **limit: int) -> AnyPage:
-    """The page with these fields of its view cut to `limit`, such as `layer=1`, with a warning for each."""
+    """The page with fields of its view reduced to at most a `limit`, such as `layer=1`, with a warning for each."""
     view = page.view
     for field, last in limit.items():
         value = getattr(view, field)

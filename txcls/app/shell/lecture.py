@@ -86,7 +86,7 @@ def begin(info: menu.PageInfo) -> None:
 
 @contextmanager
 def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
-    """In lecture mode, everything drawn in this block is a slide.
+    """Make everything drawn in this block a slide, if lecture mode is on.
 
     Args:
         shows: the parts of the architecture that the slide is about (`WORDS`, …).
@@ -105,7 +105,7 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
 
 @contextmanager
 def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
-    """In lecture mode, everything drawn in this block is a slide of the lesson, before those of the page.
+    """Make everything drawn in this block a slide of the lesson, before those of the page; only for lecture mode.
 
     `hides_answer` hides the prediction in the strip above the slide.
     """
@@ -117,7 +117,7 @@ def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
 
 
 def _mark_part() -> None:
-    """Outside lecture mode, mark the beginning of the part of the page that the lesson's step is about."""
+    """Mark the beginning of the part of the page that the lesson's step is about; only outside lecture mode."""
     position = lesson.now()
     if position is None or st.session_state[_PAGE] is not position.page:
         return

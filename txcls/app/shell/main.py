@@ -17,7 +17,7 @@ from txcls.figures import colours
 
 
 def lead_to(info: PageInfo, added: dict[str, str]) -> Callable[[], None]:
-    """A former page, which leads on to another with the same parameters and some more."""
+    """A former page: a function that opens another page with the same parameters and the `added` ones."""
     return lambda: st.switch_page(info.path, query_params={**st.query_params.to_dict(), **added})
 
 

@@ -1,4 +1,4 @@
-"""A page's model and its prediction: load, classify, ask for a text, say what is missing, put off what takes long."""
+"""A page's model and its prediction: load, classify, ask for a text, say what is missing, postpone what takes long."""
 
 import html
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ def model_facts_html(classifier: Predictor) -> str:
 def prediction_html(
     classifier: Predictor, prediction: Prediction, *, large: bool = False, before: str = "Prediction"
 ) -> str:
-    """The predicted class and its probability, as HTML, with why it may be wrong; `before` precedes a small prediction.
+    """The predicted class, its probability and reasons for doubt, as HTML; `before` precedes a small prediction.
 
     A text that seems out of scope is marked as such.
     """
@@ -131,7 +131,7 @@ def say_no_tokens() -> None:
 
 
 def say_not_measured(page: layout.Page, what: str) -> None:
-    """Draw a note for a checkpoint without a measurement, which `txcls measure NAME WHAT` makes."""
+    """Draw a note that a checkpoint lacks the measurement that `txcls measure NAME WHAT` makes."""
     if checkpoints.summary(page.source.name).imported:
         st.info(f"The {what} of this model were not measured: it was imported without labelled texts.")
         return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from txcls.web.encoder import BrowserEncoder
 
 POLL_SECONDS = 10.0
-"""Seconds between two looks at whether anybody is here."""
+"""Seconds between two checks whether anybody is connected."""
 N_PASSES = 3
 """Number of times that memory is returned after the last session has ended: its last run may still be ending."""
 METHODS = ("GET", "HEAD", "OPTIONS")
@@ -88,7 +88,7 @@ class AcceptsNoFiles:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse methods other than `METHODS`, but for messages to a class, and all requests to `UPLOAD_PATH`."""
+        """Refuse methods other than `METHODS`, except in messages to a class, and all requests to `UPLOAD_PATH`."""
         is_other = scope["type"] != "http" or rooms.is_message(scope)
         if is_other or (scope["method"] in METHODS and UPLOAD_PATH not in scope["path"]):
             return await self.app(scope, receive, send)
@@ -123,7 +123,7 @@ def _compressed(encoder: "BrowserEncoder") -> bytes:
 
 
 def _encoder() -> "BrowserEncoder | None":
-    from txcls.web.encoder import browser_encoder  # torch, which the server's start does without
+    from txcls.web.encoder import browser_encoder  # imports torch, which the server does not need to start
 
     try:
         return browser_encoder()

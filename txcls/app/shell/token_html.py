@@ -128,8 +128,8 @@ def _chip(label: str, number: str, note: str = "", kind: str = "") -> str:
 
 
 def merges(rows: Sequence[tuple[str, str, Sequence[str], int | None]], *, current_merge: int) -> str:
-    """The merges of a word as a table of (pair, rank, pieces, index of the new piece); first, its bytes. Rows after
-    `current_merge` are pale."""
+    """The merges of a word as an HTML table; `rows` are (pair, rank, pieces, index of the new piece), the first one for
+    the word's bytes. Rows after `current_merge` are pale."""
     lines = []
     for number, (pair, rank, pieces, new) in enumerate(rows):
         kind = "now" if number == current_merge else "later" if number > current_merge else ""

@@ -187,7 +187,7 @@ def own_view(view: View) -> View:
 
 
 def return_to_own_view(page: str) -> None:
-    """On any other page than the one that shows another model, restore the kept view, unless the URL names one."""
+    """Restore the kept view on any page but the one that shows another model, unless the URL names a checkpoint."""
     if st.session_state.get(_OWN_VIEW, (page,))[0] == page:
         return
     if "checkpoint" not in st.query_params and "_view" in st.session_state:
