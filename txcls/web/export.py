@@ -29,7 +29,7 @@ from txcls.evaluation.evaluate import accepted_out_of_scope
 from txcls.evaluation.linear import recommended_linear
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
-from txcls.inspection.heads import HeadMeasurements, head_chips
+from txcls.inspection.heads import HeadMeasurements, head_summaries
 from txcls.inspection.steps import walk_through
 from txcls.text.formatting import percentage
 from txcls.web.assemble import (
@@ -285,7 +285,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "unusual": _usual_texts(classifier),
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
-        "stories": {} if heads is None else head_chips(heads),
+        "stories": {} if heads is None else head_summaries(heads),
         "examples": [
             [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
         ],

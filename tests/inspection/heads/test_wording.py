@@ -10,7 +10,7 @@ from txcls.inspection.heads import (
     Effect,
     HeadRecord,
     all_heads_sentence,
-    chip,
+    head_summary,
     restored_sentence,
     sentence,
 )
@@ -54,7 +54,7 @@ def test_a_verdict_is_given_where_the_intervals_allow_it_and_no_number_is_negati
     record: HeadRecord, verdict: str
 ) -> None:
     assert record.verdict == verdict
-    for said in (sentence(record), chip(record), restored_sentence(record)):
+    for said in (sentence(record), head_summary(record), restored_sentence(record)):
         assert said and not re.search(r"(?<!\d)[-−]\d", said), said
 
 

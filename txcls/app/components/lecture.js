@@ -164,7 +164,7 @@ function showPlace({ data, lecture, find }) {
 }
 
 /** Whether the map's part `name` is `part` or lies in it, as "attn.0" lies in "attn". */
-const isAbout = (part, name) => part === name || name.startsWith(`${part}.`)
+const isPartOf = (name, part) => part === name || name.startsWith(`${part}.`)
 
 /** A function that returns, for a part of the map, what a click on it does; null for nothing. In a lesson, a click opens
  * the slide of this step, or else the next step, that is about the part. */
@@ -172,10 +172,10 @@ function partOpeners(bar) {
   const { data, lecture, last, setTriggerValue } = bar, { lesson } = data
   if (!lesson) return (name) => () => setTriggerValue("target", name)
   return (name) => {
-    const shown = data.slides.findIndex(({ shows }) => shows.some((part) => isAbout(part, name)))
-    const slide = shown < 0 && isAbout(lesson.parts[lesson.at], name) ? Math.min(1, last) : shown
+    const shown = data.slides.findIndex(({ shows }) => shows.some((part) => isPartOf(name, part)))
+    const slide = shown < 0 && isPartOf(name, lesson.parts[lesson.at]) ? Math.min(1, last) : shown
     if (slide >= 0) return () => Object.assign(lecture, { at: slide }) && show(bar)
-    const steps = lesson.parts.map((part, step) => (isAbout(part, name) ? step : -1)).filter((step) => step >= 0)
+    const steps = lesson.parts.map((part, step) => (isPartOf(name, part) ? step : -1)).filter((step) => step >= 0)
     const step = steps.find((other) => other > lesson.at) ?? steps[0]
     return step === undefined ? null : () => setTriggerValue("target", String(step))
   }
@@ -423,7 +423,7 @@ function drawMap(map, layers, shows, openerOf) {
   const box = (name, text, title = text) => {
     const part = document.createElement("b")
     part.textContent = text
-    part.classList.toggle("here", shows.some((part) => isAbout(part, name)))
+    part.classList.toggle("here", shows.some((part) => isPartOf(name, part)))
     const open = openerOf(name)
     if (open) {
       part.onclick = open

@@ -87,7 +87,7 @@ def _draw_maps_and_sections(page: layout.Page, patterns: cached_results.Patterns
     part = f"{lecture.ATTENTION}.{view.layer}"
     families = _name_families(patterns.attention)
     with lecture.slide(part):
-        layout.lead(page, _summarise(families), about=CAVEAT)
+        layout.draw_answer(page, _summarise(families), about=CAVEAT)
         maps = st.container(key="attention_maps")
     special = np.array([token.is_special for token in tokens])
     hides_special = False

@@ -66,7 +66,7 @@ def main() -> None:
         averages = ExplanationAverages.of(classified.classifier)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
             if deletion is not None:
-                layout.lead(page, _answer(explanation, deletion), about=ABOUT)
+                layout.draw_answer(page, _answer(explanation, deletion), about=ABOUT)
             st.html(_methods_html(page.view.text, explanation, deletion))
         if averages is None:
             say_not_measured(page, "explanations")

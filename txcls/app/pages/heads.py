@@ -118,7 +118,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
     result = cached_results.ablate(page.source, page.view.text, changes)
     names = [_part_name(part, tokens) for part in parts]
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        layout.lead(
+        layout.draw_answer(
             page,
             _outcome(result, list(map(plain, names)), is_largest=parts == [largest]),
             about="Each cell: this part alone is switched off, on this text. The other cells are the control."

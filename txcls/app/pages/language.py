@@ -121,7 +121,7 @@ def _draw_fill(page: layout.PlainPage, controls: Any) -> None:
     token = encoding.tokens[index]
     ranked = cached_results.fill_blank(chosen.source, tuple(encoding.ids), index)
     sentence = _describe_expected(ranked, chosen, chosen.name_of(token), is_unknown=token.is_unknown)
-    layout.lead(page, sentence, place=lead)
+    layout.draw_answer(page, sentence, place=lead)
     _draw_ranking(ranked, chosen, key="chart_fill")
     _draw_facts(chosen.model)
 
@@ -206,7 +206,7 @@ def _draw_prediction(
         if true is not None and true.is_unknown:
             name = f"{name} (read as {chosen.name(true.id)})"
         sentence = _describe_expected(ranked, chosen, name, is_unknown=False)
-        layout.lead(page, sentence, place=lead, question="What comes next?")
+        layout.draw_answer(page, sentence, place=lead, question="What comes next?")
         is_filtering = sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
         _draw_ranking(
             ranked,

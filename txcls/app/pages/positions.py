@@ -87,7 +87,7 @@ def main() -> None:
     compares = has_all and page.view.checkpoint in MODELS
     with lecture.slide(lecture.VECTORS):
         adds_positions = classifier.checkpoint.config.model.adds_positions
-        layout.lead(page, _answer(adds_positions=adds_positions, compares=compares), about=ABOUT_VECTORS)
+        layout.draw_answer(page, _answer(adds_positions=adds_positions, compares=compares), about=ABOUT_VECTORS)
         with st.container(key="position_columns"):
             words_column, vectors_column = st.columns(2, gap="large")
         with words_column:

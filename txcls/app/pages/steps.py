@@ -99,7 +99,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
         with left:
             selected = _draw_numbers(page, step, walk)
             if step.by_head and step.layer is not None and not lecture.is_on():  # the map of a slide needs the height
-                heads.draw_chip(classifier, step.layer, page.view.head)
+                heads.draw_head_summary(classifier, step.layer, page.view.head)
     with right:
         if step.formula:
             st.latex(step.formula)
@@ -202,7 +202,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
     """Draw the answer, the parts of the model in order, and the class lens."""
     sizes, best = walk.sizes, walk.traced.prediction.ranked[0]
     answer = f"{class_title(best.label)} {bounded_percentage(best.probability)}"
-    layout.lead(
+    layout.draw_answer(
         page,
         f"Its **{sizes['T']} tokens** become vectors, **{sizes['L']} layers** change them, and pooled into one vector "
         f"they give **{plain(answer)}**.",

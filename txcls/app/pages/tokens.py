@@ -39,7 +39,7 @@ def main() -> None:
             if encoding.tokens:
                 n = len(encoding.tokens)
                 read = f"it is cut into **{n:,} token{'s' * (n > 1)}**, and each becomes its **id**, its number in a "
-                layout.lead(page, f"After cleaning, {read}vocabulary of {tokenizer.vocab_size:,}.")
+                layout.draw_answer(page, f"After cleaning, {read}vocabulary of {tokenizer.vocab_size:,}.")
             page.facts.empty()
             _draw_cleaning(page.view.text, tokenizer)
             _draw_tokens(encoding, tokenizer)

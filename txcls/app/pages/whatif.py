@@ -68,7 +68,7 @@ def main() -> None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
             if lesson.now() is None or not lecture.is_on():  # a lesson's slide has its own question, and little height
-                layout.lead(page, _answer(before, after), place=answer)
+                layout.draw_answer(page, _answer(before, after), place=answer)
             _draw_experiment(page, classified, after, controls, left, right)
         with (
             lecture.slide(lecture.WORDS, lecture.CLASSES),

@@ -16,7 +16,7 @@ from txcls.app.shell.controls import choice
 from txcls.data.datasets import REPORTS, sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
-from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, chip
+from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, head_summary
 from txcls.lessons.page_address import UNSET, HeadChange, View
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
@@ -111,13 +111,13 @@ def draw_replacement(classifier: Predictor, view: View, *, key: str) -> None:
 # What is known about a head
 
 
-def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
+def draw_head_summary(classifier: Predictor, layer: int, head: int) -> None:
     """Draw in one line what was measured about a head."""
     if (measured := HeadMeasurements.of(classifier)) is not None:
         record = measured.head(layer, head)
         mark = f'<span aria-hidden="true">{VERDICT_MARKS[record.verdict]}</span>'
         classes = f"txcls-story {record.verdict.replace(' ', '-')}"
-        words = html.escape(chip(record))
+        words = html.escape(head_summary(record))
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
 
 

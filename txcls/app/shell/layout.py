@@ -334,7 +334,7 @@ def draw_link(page: PlainPage, other: PageInfo, label: str) -> None:
     st.page_link(other.path, label=label, query_params=view_state.link_params(view_state.own_view(page.view)))
 
 
-def lead(
+def draw_answer(
     page: PlainPage,
     sentence: str,
     *,

@@ -16,7 +16,7 @@ from txcls.errors import TxclsError
 from txcls.figures import colours
 
 
-def lead_to(info: PageInfo, added: dict[str, str]) -> Callable[[], None]:
+def redirect_to(info: PageInfo, added: dict[str, str]) -> Callable[[], None]:
     """A former page: a function that opens another page with the same parameters and the `added` ones."""
     return lambda: st.switch_page(info.path, query_params={**st.query_params.to_dict(), **added})
 
@@ -26,7 +26,7 @@ sections = {
     for section, pages in MENU.items()
 }
 former = [
-    st.Page(lead_to(info, added), title=info.title, url_path=name, visibility="hidden")
+    st.Page(redirect_to(info, added), title=info.title, url_path=name, visibility="hidden")
     for name, (info, added) in FORMER_PAGES.items()
 ]
 page = st.navigation(

@@ -207,7 +207,7 @@ def nats(kl: float) -> str:
     return f"{kl:.{digits}f} nats"
 
 
-def chip(record: HeadRecord) -> str:
+def head_summary(record: HeadRecord) -> str:
     """A head in one line: "previous token (confirmed) · points of accuracy lost: 0.1 if its output is averaged, …"."""
     note = ""
     if record.best is not None:
@@ -222,11 +222,16 @@ def chip(record: HeadRecord) -> str:
     return f"{record.caption}{note} · {worth_in_words(record)}"
 
 
-def head_chips(measured: HeadMeasurements) -> dict[str, dict[str, str | float]]:
+def head_summaries(measured: HeadMeasurements) -> dict[str, dict[str, str | float]]:
     """For each head, keyed by "layer.head" (from 1): its "story" (a caption), a line of "text", its "verdict", and the
     accuracy "lost" with its output averaged."""
     return {
-        name: {"story": record.caption, "text": chip(record), "verdict": record.verdict, "lost": record.mean.lost}
+        name: {
+            "story": record.caption,
+            "text": head_summary(record),
+            "verdict": record.verdict,
+            "lost": record.mean.lost,
+        }
         for name, record in measured.by_name().items()
     }
 
