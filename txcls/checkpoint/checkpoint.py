@@ -4,8 +4,8 @@ model.safetensors   weights                      config.json    every setting of
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
 metrics.json        metrics, and how it was made history.jsonl  one row per validation during training
 README.md           the model card               snapshots.safetensors, in some: weights during training
-linear.skops        in some: a separate linear model of the same rows
-token_counts.json   which texts are unusual; in most
+linear.skops        in some: a separate linear model fitted to the same rows
+token_counts.json   in most: token counts, by which unusual texts are recognised
 """
 
 import json
@@ -42,8 +42,8 @@ class Checkpoint:
     """A model with everything needed to use it, and the record of how it was made.
 
     `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
-    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model of the same rows, which
-    `--model linear` uses; saving the checkpoint copies it. Weights are stored as float16, those of imported models as
+    is the checkpoint's folder; None until it is saved. `linear` is the file of a linear model fitted to the same rows,
+    which `--model linear` uses; saving copies it. Weights are stored as float16, those of imported models as
     float32.
     """
 

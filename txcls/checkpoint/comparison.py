@@ -1,4 +1,4 @@
-"""A classifier compared with the majority-class and the linear model on test rows, as stored in checkpoints."""
+"""A classifier compared with the majority class and the linear model on test rows, as stored in checkpoints."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -197,7 +197,7 @@ class Comparison:
 
     @property
     def settings(self) -> str:
-        """How the linear model was fitted, in a sentence, and what was trained of the Transformer, if not all."""
+        """A sentence on how the linear model was fitted, and one on the Transformer if it is a probe."""
         settings = "TF-IDF of words and pairs of words, scikit-learn's default settings, untuned"
         if self.baseline is not None:
             settings = f"{self.baseline}, chosen on a part of these rows"

@@ -29,7 +29,7 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 SNAPSHOTS = "snapshots.safetensors"
 """Weights recorded during training; only some checkpoints have this file."""
 LINEAR = "linear.skops"
-"""A linear model of the same rows, which `train FILE` saves unless the Transformer is better."""
+"""A linear model fitted to the same rows, which `train FILE` saves unless the Transformer is better."""
 TOKEN_COUNTS = "token_counts.json"
 """How often each token occurs in training texts; checkpoints of earlier versions lack this file."""
 _NEXT_TO_PACKAGE = Path(__file__).resolve().parents[2] / "checkpoints"

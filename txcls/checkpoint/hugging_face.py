@@ -50,7 +50,7 @@ def _check(path: Path, values: Mapping[Any, Any], rules: Mapping[Any, Any], *, p
 
 
 def _read_config(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, Any], RunConfig]:
-    """The values of a config.json of one of these kinds, its kind's entry of hugging_face.yaml, and our settings."""
+    """The values of a config.json of one of these kinds, the kind's entry in hugging_face.yaml, and our settings."""
     values = {"model_type": None, **read_json(path, dict)}
     _check(path, values, {"model_type": kinds})
     kind: dict[str, Any] = _rules()[values["model_type"]]
@@ -65,7 +65,7 @@ def _read_config(path: Path, *kinds: str) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _rename(stored: Weights, kind: Mapping[str, Any], *, n_layers: int) -> Weights:
-    """The modules' weights and biases by our names, taken out of `stored`; KeyError if one is missing."""
+    """The modules' weights and biases under our names, removed from `stored`; KeyError if one is missing."""
     modules = dict(kind["outside_layers"])
     for layer in range(n_layers):
         modules |= {
@@ -80,7 +80,7 @@ def load_bert(folder: Path) -> Checkpoint:
     """Read a folder with config.json, model.safetensors and tokenizer.json or vocab.txt in the published format.
 
     BERT adds the token-type vector of the first text to every token; here it is part of the position vectors. The
-    special tokens swap ids with the tokens that hold our lowest ids. The checkpoint has the logits of the published
+    special tokens swap ids with the tokens that have the lowest ids. The checkpoint has the logits of the published
     model in float32, and no metrics.
 
     Raises:
@@ -121,7 +121,7 @@ def load_bert(folder: Path) -> Checkpoint:
 
 
 def _read_word_pieces(folder: Path) -> tuple[list[str], Normalizer, int]:
-    """The tokens in order of their published ids, what is done to a text first, and the maximum number of tokens."""
+    """The tokens in order of their published ids, the normaliser, and the maximum number of tokens in a text."""
     path, rules = folder / "tokenizer_config.json", _rules()
     extra = read_json(path, dict) if path.is_file() else {}
     _check(path, extra, rules["tokenizer_config.json"])
@@ -156,7 +156,7 @@ def _read_tokenizer_json(path: Path) -> tuple[list[str], dict[str, bool | None]]
 
 
 def _rename_bert(stored: Weights, kind: Mapping[str, Any], order: list[int], model: ModelConfig) -> Weights:
-    """BERT's weights by our names, its tokens in our `order`; those that have no place in our model keep theirs."""
+    """BERT's weights under our names, tokens in our `order`; weights with no place in our model keep their names."""
     # Old files call the weight and the bias of a norm gamma and beta.
     rest = {
         name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias"): w for name, w in stored.items()
@@ -206,7 +206,7 @@ def _read_byte_pairs(folder: Path, *, vocab_size: int) -> "PublishedTokenizer":
 
 
 def _rename_gpt2(stored: Weights, kind: Mapping[str, Any], n_layers: int) -> Weights:
-    """GPT-2's weights by our names: matrices transposed (it multiplies from the other side), and Q, K and V split."""
+    """GPT-2's weights under our names: matrices transposed (it multiplies from the other side), Q, K and V split."""
     weights: Weights = {}
     for full_name, tensor in stored.items():
         name = full_name.removeprefix("transformer.")

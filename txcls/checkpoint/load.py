@@ -85,8 +85,8 @@ def is_zip_file(path_or_name: str | Path) -> bool:
 def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     """Read a checkpoint onto the CPU, with the model in evaluation mode; nothing is executed or unpickled.
 
-    It is a folder, a name in `checkpoint_root()`, or a zip file, which leaves nothing on disk. If a folder is being
-    replaced, either the old or the new one is read.
+    It can be a folder, a name in `checkpoint_root()`, or a zip file, which is unpacked only temporarily. If a folder
+    is being replaced, either the old or the new one is read.
 
     Raises:
         CheckpointError: a file is missing or damaged, or does not match the others; the message names file and field.

@@ -1,6 +1,6 @@
-"""Calibrated probabilities and in-scope scores of logits, and texts that are unusual for a model.
+"""Calibrated probabilities and in-scope scores of logits, and how unusual a text is for a model.
 
-Their tokens are rare in its training texts, as in another language."""
+A text is unusual if its tokens are rare in the training texts, such as a text in another language."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

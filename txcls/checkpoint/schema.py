@@ -97,7 +97,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def check_labels(values: list[Any], *, where: str) -> tuple[str, ...]:
-    """These class names, unchanged.
+    """Check class names, and return them unchanged.
 
     Raises:
         CheckpointError: they are not at least two different class names; the message begins with `where`.

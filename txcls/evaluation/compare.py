@@ -1,4 +1,4 @@
-"""Compare a classifier with a linear model and the majority class, or with another, on the same rows."""
+"""Compare a classifier with a linear model and the majority class, or with another classifier, on the same rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ ClassIndices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LEARNED = 0.95
-"""The validation accuracy from which a model counts as having learned its task."""
+"""The validation accuracy at which a model counts as having learned its task."""
 
 
 def compare(
@@ -42,16 +42,16 @@ def compare(
     n_unseen: int = 0,
     steps: tuple[int, int] | None = None,
 ) -> Comparison:
-    """Compare three classifiers' predictions, each (N,), for N test rows, at least one.
+    """Compare the predictions of three classifiers on N test rows, at least one.
 
     Args:
-        truth, linear, transformer: the labels and the predictions.
+        truth, linear, transformer: the labels and the two models' predictions, (N,) each.
         training_labels: the labels of the training rows; the baseline always guesses the most frequent one.
         model: the fitted linear model.
         seconds: the training and prediction time of some of the three classifiers, keyed by name.
         is_repeated: whether each row's text was trained on, (N,).
         n_unseen: number of further rows, left out because their classes have no training row.
-        steps: number of the Transformer's optimiser steps made, and planned.
+        steps: the numbers of the Transformer's optimiser steps made and planned.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
     majority = np.full(len(true), np.bincount(training_labels).argmax())
@@ -91,8 +91,8 @@ def macro_f1_intervals(
 ) -> tuple[dict[str, Measured], Measured]:
     """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
 
-    Where all resamples have the same value, such as 1, the intervals are those of an accuracy on as many rows as would
-    make it as uncertain as the mean recall of the classes.
+    Where all resamples have the same value, such as 1, the interval is that of an accuracy on fewer rows: as many
+    as make it as uncertain as the mean recall of the classes.
     """
     from scipy.sparse import csr_array
 
@@ -102,7 +102,7 @@ def macro_f1_intervals(
     n = float(np.count_nonzero(support) ** 2 / (1 / support[support > 0]).sum())
 
     def sum_by_class(weights: Floats, classes: ClassIndices) -> Floats:
-        """The sums (R, C) of weights (R, K) over the kinds with each class."""
+        """The weights (R, K) of the kinds of rows, summed by class, (R, C)."""
         ones, kind = np.ones(len(classes)), np.arange(len(classes))
         sums: Floats = weights @ csr_array((ones, (kind, classes)), shape=(len(classes), 1 + kinds.max()))
         return sums
@@ -134,7 +134,7 @@ def compare_on_test_rows(
     device: str | None = None,
     on_stage: Callable[[str], object] = lambda _: None,
 ) -> Comparison:
-    """Compare a checkpoint with the linear model on the test rows of its data set; all other rows fit the linear model.
+    """Compare a checkpoint on its data set's test rows with the linear model, which is fitted to all other rows.
 
     `on_stage` is called with a message. For the other arguments and errors see `evaluate`.
     """
@@ -161,7 +161,7 @@ def compare_on_test_rows(
 
 @dataclass(frozen=True, slots=True)
 class CheckpointComparison:
-    """Two classifiers on the same `n` test rows, of which `example` is the text of the first.
+    """The comparison of two classifiers on the same `n` test rows; `example` is the text of the first row.
 
     `difference` is the second one's accuracy minus the first one's, with a paired interval; `steps` are the training
     steps until the first validation with an accuracy of at least `LEARNED`, None if there was none.

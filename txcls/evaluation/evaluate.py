@@ -102,7 +102,7 @@ def evaluate_rows(
     measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Evaluate a checkpoint on any labelled rows, and its out-of-scope rule, if it has one, on texts of no class.
+    """Evaluate a checkpoint on labelled rows, and its out-of-scope rule, if any, also on `outside`, texts of no class.
 
     For the other arguments and errors see `evaluate`.
     """

@@ -1,4 +1,4 @@
-"""Read a table file's rows to evaluate a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
+"""Read the rows of a table file on which to evaluate a checkpoint: `evaluate CHECKPOINT --data other.csv`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -18,14 +18,14 @@ from txcls.evaluation.metrics import wilson
 from txcls.text.formatting import percentage
 
 FAR_BELOW = 0.1
-"""A file's accuracy is far below that of the held-out rows if it is lower by at least this."""
+"""The accuracy on a file is far below that on held-out rows if it is lower by at least this."""
 
 
 class FileRows(NamedTuple):
     """Rows of a file on which a checkpoint is evaluated.
 
     Attributes:
-        notes, remarks: sentences on how the file was read, and on what to think of results on these rows.
+        notes, remarks: sentences on how the file was read, and on how far to trust results on these rows.
         about: a description of the rows.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
@@ -43,7 +43,7 @@ class FileRows(NamedTuple):
     numbers: list[int]
 
     def metrics(self, accuracy: float) -> dict[str, float]:
-        """Whether the rows were held out, or the share trained on; the accuracy if unknown classes count as errors."""
+        """Further metrics: held out, or the share trained on; the accuracy if unknown classes count as errors."""
         metrics: dict[str, float] = {"held_out": True} if self.is_held_out else {"learned": round(self.learned, 4)}
         if self.n_unknown:
             share = accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
@@ -62,9 +62,9 @@ def rows_of_file(
 ) -> FileRows:
     """All rows of a table file with labels that are classes of the checkpoint.
 
-    If `train FILE` trained the checkpoint on these rows, they are only those held out for testing, unless the model
-    (`is_linear`: the linear one) was then trained again on all rows. The file is read like the one that the checkpoint
-    was trained on, with the same sheet and columns unless others are given.
+    If `train FILE` trained the checkpoint on these rows, only the rows held out for testing are returned, unless the
+    Transformer (with `is_linear`: the linear model) was then trained again on all rows. The file is read like the one
+    that the checkpoint was trained on, with the same sheet and columns unless others are given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.

@@ -1,4 +1,4 @@
-"""Fit what a classifier gets after training: its calibration, and counts of tokens that tell unusual texts."""
+"""Fit what a classifier gets after training: its calibration, and token counts by which to recognise unusual texts."""
 
 import math
 from dataclasses import replace
@@ -24,7 +24,7 @@ RARE = 0.01
 COUNTED_TEXTS = 8_000
 """Maximum number of training texts whose tokens are counted."""
 USUAL = 0.98
-"""At least this share of the held-out texts, and of their beginnings, must count as usual; it sets the bound."""
+"""At least this share of the held-out texts, and of their beginnings, must count as usual; this sets the bound."""
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -54,7 +54,7 @@ def _fit_short_temperatures(
 ) -> tuple[tuple[int, float], ...]:
     """`Calibration.short`: a temperature for each range of lengths that is rare among these texts.
 
-    It is fitted on the texts, each truncated to a random length in that range.
+    Each is fitted on these texts, truncated to random lengths in its range.
     """
     random = np.random.default_rng(0)
     min_length = 1 + checkpoint.tokenizer.class_token
@@ -112,7 +112,7 @@ def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple
 def fit_truncated_temperature(logits: Floats, labels: Integers, calibration: Calibration) -> float:
     """The temperature with the lowest log loss on truncated texts, but at least the temperature of whole texts.
 
-    `logits` (N, C) are of the truncated texts; `calibration` was fitted on whole texts, and its power is kept.
+    `logits` (N, C) are those of the truncated texts; `calibration` was fitted on whole texts, and its power is kept.
     """
     lowest = np.log(calibration.temperature)
     bounds = (lowest, max(lowest, 0.0) + np.log(20.0))
@@ -136,7 +136,7 @@ def _log_loss(log_probabilities: Floats, labels: Integers, temperature: float, p
 
 
 def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokenizer: Tokenizer) -> TokenCounts:
-    """Count tokens in training texts, and set the bound on texts that were held out from training."""
+    """Count tokens in training texts, and set the bound for unusual texts from held-out texts."""
     chosen = np.random.default_rng(0).permutation(len(training))[:COUNTED_TEXTS]
     counts = np.bincount(training.subset(chosen).ids, minlength=tokenizer.vocab_size)  # V
     surprisal = CountSurprisal(counts, tokenizer)
@@ -148,5 +148,5 @@ def fit_token_counts(training: TokenisedTexts, held_out: TokenisedTexts, tokeniz
 
 
 def beginnings(texts: TokenisedTexts) -> TokenisedTexts:
-    """The first 8 to 24 tokens of each text: about as much as visitors type, which varies more than whole texts do."""
+    """The first 8 to 24 tokens of each text: about as much as visitors type, and more varied than whole texts."""
     return texts.truncate(np.random.default_rng(0).integers(8, 25, size=len(texts)))

@@ -69,7 +69,7 @@ def out_of_fold_probabilities(rows: LabelledTexts, *, vectors: Floats | None = N
 
 
 def encoder_vectors(texts: Sequence[str], *, encoder: str | Path | None = None) -> Floats | None:
-    """The mean of each text's final states in a pre-trained model, (N, D); None if there is no such model.
+    """Each text's final states in a pre-trained model, averaged over its tokens, (N, D); None without such a model.
 
     Each dimension is standardised, and each vector is scaled to norm 2.
     """
@@ -114,7 +114,7 @@ def held_out_probabilities(
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
-    `classifier_probabilities` are a classifier's, if these rows are not its training rows. For errors see
+    `classifier_probabilities` are those of a classifier that was not trained on these rows. For errors see
     `out_of_fold_probabilities`.
     """
     vectors = encoder_vectors(rows.texts, encoder=encoder)

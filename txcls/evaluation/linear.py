@@ -65,7 +65,7 @@ class LinearModel:
     """A fitted scikit-learn pipeline from texts to class names; `classes` are in the order of its probabilities.
 
     `settings` (features and C, in words), `n_training` (rows fitted to) and `is_limited` (whether characters were left
-    out to save time and memory) are not in the file.
+    out to save time and memory) are not saved.
     """
 
     pipeline: "Pipeline"
@@ -83,7 +83,7 @@ class LinearModel:
         return np.concatenate(parts)
 
     def probabilities_of(self, classes: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
-        """The probabilities of N texts for these C classes, (N, C): 0 for a class that it does not know.
+        """The probabilities of N texts for these C classes, (N, C): 0 for a class that the model does not know.
 
         The row of a text without words is nan.
         """
@@ -93,12 +93,12 @@ class LinearModel:
         return rows
 
     def predict(self, texts: Sequence[str], classes: Sequence[str] | None = None) -> NDArray[np.int64]:
-        """The index of the most probable class of each of N texts, (N,), in `classes` or else in its own."""
+        """The most probable class of each of N texts, (N,), as an index into `classes` or else its own classes."""
         best: NDArray[np.int64] = self._ids_in(classes or self.classes)[self.predict_proba(texts).argmax(axis=1)]
         return best
 
     def _ids_in(self, classes: Sequence[str]) -> NDArray[np.int64]:
-        """The index of each of its classes in `classes`."""
+        """The index in `classes` of each of the model's classes."""
         ids = {name: number for number, name in enumerate(classes)}
         return np.array([ids[name] for name in self.classes])
 
@@ -112,8 +112,8 @@ def fit_linear(
     have more than MAX_ENTRIES non-zero values (about 4 million characters of short texts, 12 million of long ones).
     Features and C are chosen on a held-out fifth of the rows; the model is then fitted to all rows.
 
-    To limit time and memory, only the most frequent features are used, and only a random sample of the rows if they
-    have more than about 30 million characters (or 2.5 billion divided by the number of classes), if `bounded`.
+    If `bounded`, time and memory are limited: only the most frequent features are used, and only a random sample of the
+    rows if they have more than about 30 million characters (or 2.5 billion divided by the number of classes).
     """
     from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
@@ -180,7 +180,7 @@ def _hashing(kind: str) -> "HashingVectorizer":
 
 
 def _fit_features(kind: str, texts: Sequence[str], *, limit: int) -> tuple["Pipeline", "csr_array"]:
-    """A pipeline to logarithmic TF-IDF of the hashed terms that occur in the most texts, and the features (N, F)."""
+    """A pipeline that computes TF-IDF of the hashed terms that occur in the most texts, and its features (N, F)."""
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.feature_selection import SelectKBest
     from sklearn.pipeline import make_pipeline
@@ -206,10 +206,10 @@ def estimate_features(kind: str, texts: Sequence[str]) -> tuple[float, float]:
 
 
 def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
-    """The factor of scores (N, C) for which N labels are the likeliest (temperature scaling, Guo et al. 2017).
+    """The factor for scores (N, C) that makes the labels (N,) most likely (temperature scaling, Guo et al. 2017).
 
-    As in Platt scaling (1999), one row in N + 2 counts as labelled at random: otherwise few rows without an error would
-    give certain probabilities.
+    As in Platt scaling (1999), one row in N + 2 counts as labelled at random: otherwise, a few rows without an error
+    would be enough to make the model certain.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
@@ -228,7 +228,7 @@ def _scale(scores: NDArray[np.float64], classes: NDArray[np.int64], truth: NDArr
 
 
 def estimate_seconds(texts: Sequence[str], n_classes: int) -> tuple[float, float]:
-    """Estimated seconds to fit the model to the texts and to classify them: as it is, and if it reads only words."""
+    """Estimated seconds to fit the model to the texts and classify them: as `fit_linear` would, and with words only."""
     limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
     (n_words, of_words), (n_characters, of_characters) = (estimate_features(kind, texts) for kind in _TERMS)
 
@@ -251,7 +251,7 @@ def _sample(rows: LabelledTexts, limit: float, *, seed: int) -> NDArray[np.int64
 
 
 def save_linear(model: LinearModel, path: Path) -> Path:
-    """Save a model, compressed; returns the path.
+    """Save a model as a compressed file, and return its path.
 
     Raises:
         OSError: the file cannot be written.
@@ -273,10 +273,10 @@ def recommended_linear(checkpoint: Checkpoint) -> str:
 
 
 def model_to_use(checkpoint: Checkpoint, model: str | None) -> tuple[LinearModel | None, str]:
-    """The linear model beside a checkpoint if `model` is "linear", or None and the verdict recommends it.
+    """The linear model beside a checkpoint, if `model` asks for it ("linear") or is None and the verdict recommends it.
 
-    Otherwise None, for the Transformer. The second value is a sentence on a choice that was not the caller's, or "".
-    For errors see `load_linear`.
+    Otherwise None, for the Transformer. The second value is a sentence that explains a choice made by the verdict, or
+    "". For errors see `load_linear`.
     """
     recommended = recommended_linear(checkpoint) if model is None else ""
     reason = f"This is {recommended}; for the Transformer: --model transformer." if recommended else ""

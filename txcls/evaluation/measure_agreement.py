@@ -44,7 +44,7 @@ MODELS = {
 def measure_agreement(
     classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], object] = lambda _: None
 ) -> dict[str, Any]:
-    """Measure a model of `agreement` and the linear model on its test rows, and the model on the minimal pairs.
+    """Measure a model of `agreement` and the linear model on the test rows and on the minimal pairs.
 
     The model also classifies each text's words in random order, its last `LAST_WORDS` words, and its last word. The
     masked language model, which was trained without labels, predicts the verb itself (`plural_share`).

@@ -129,7 +129,7 @@ def paired_difference(only_first: float, only_second: float, n: float) -> Measur
 
 
 def accuracy_difference(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Measured:
-    """`paired_difference` of two classifiers, from which of the same N rows each gets right, (N,)."""
+    """`paired_difference` of two classifiers, given whether each gets each of the same N rows right, (N,)."""
     return paired_difference(int((first & ~second).sum()), int((second & ~first).sum()), len(first))
 
 

@@ -42,7 +42,7 @@ from txcls.text.formatting import percentage
 PIECE_ROWS = 8192
 """Rows that are read, classified and written at once; texts of similar length among them share a batch."""
 LABEL, PROBABILITY, UNUSUAL, REVIEW = "predicted_label", "probability", "unusual", "needs_review"
-"""The columns that are added, unless the input has a column of this name. UNUSUAL is `yes` or `no` (whether the text is
+"""The usual names of the columns that are added. UNUSUAL is `yes` or `no` (whether the text is
 unlike the Transformer's training texts; left out if that is not known), as is REVIEW (whether to leave the row to a
 human)."""
 OURS = "txcls_"
@@ -272,8 +272,8 @@ def _write(
 def write_workbook(file: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a workbook with one sheet, in which numbers, booleans and `DateText` keep their type.
 
-    All else is text, also what begins with `=`: no formula runs. Characters that a workbook forbids are removed, and
-    texts are cut after 32,767 characters, as many as a cell can hold.
+    All else is text, even if it begins with `=`, so that no formula runs. Characters that a workbook forbids are
+    removed, and texts are cut after 32,767 characters, as many as a cell can hold.
     """
     import openpyxl
 

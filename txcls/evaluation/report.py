@@ -33,7 +33,7 @@ RELIABILITY_CAPTION = (
 
 @dataclass(frozen=True, slots=True)
 class RowPrediction:
-    """The prediction for a row, counted from 0, with calibrated probabilities."""
+    """The prediction for one row, with calibrated probabilities; `row` counts from 0."""
 
     row: int
     text: str
@@ -111,7 +111,7 @@ class Report:
         predictions: None if the texts are not on this machine.
         training_rows: number of training rows of each class, (C,); empty if not stored.
         row_numbers: number of each predicted row in the user's file, (N,); empty if the rows are not from a file.
-        max_length: maximum number of tokens that are read of a text.
+        max_length: maximum number of tokens that are read from a text.
         warnings: sentences on why the figures may mean little.
     """
 
@@ -167,7 +167,7 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def majority_sentence(report: Report) -> str | None:
-    """How often the most frequent class alone would be right on these rows; None without a confusion matrix.
+    """A sentence on how often always guessing one class is right on these rows; None without a confusion matrix.
 
     It is the most frequent class of the training rows, as in a `Comparison`, or of these rows if that is not known.
     """
@@ -181,7 +181,7 @@ def majority_sentence(report: Report) -> str | None:
 
 
 def group_accuracies(report: Report) -> list[tuple[str, float, int]]:
-    """The name, accuracy and number of rows of each group of texts by length; no length exceeds `max_length`."""
+    """The name, accuracy and number of rows of each group of texts by length; no bound exceeds `max_length`."""
     groups = report.metrics.get("by_length", ())
     if (longest := report.max_length) is not None:
         groups = [{**group, "up_to": min(group["up_to"] or longest, longest)} for group in groups]
@@ -218,7 +218,8 @@ def report_on(
 ) -> Report:
     """The report, with predictions, on at least one labelled row; a text without words is read as one unknown word.
 
-    `linear` is the linear model beside the checkpoint, to report on it instead.
+    `linear` is the linear model beside the checkpoint, to report on instead; it finds all classes equally probable for
+    a text without words.
 
     Raises:
         DataError: some classes are unknown to the classifier.
@@ -243,7 +244,7 @@ def report_on(
 
 
 class ClassRow(NamedTuple):
-    """The figures of a class with `n` rows; None for a recall without rows, and a precision without predictions.
+    """The figures of a class with `n` rows; recall and F1 are None without rows, precision without predictions.
 
     `recall_cell` has the number of correct predictions and the 95 % interval of the recall: `16 of 30 (36 to 70 %)`.
     The false positives are None without a confusion matrix, which is not stored for very many classes.

@@ -48,7 +48,7 @@ class Section:
 
     Attributes:
         name: the section's key in the JSON object; HTML adds the chart of this name.
-        summary: what a short report says instead of the section; "" if it leaves it out.
+        summary: what a short report says instead of the section; "" if it leaves the section out.
         rows: the rows of a table with the headings `head`; a float is a share, and None is shown as a dash.
         notes: sentences below the table.
     """
@@ -259,7 +259,7 @@ class ConfusionWord(NamedTuple):
 
 
 def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], int, int]:
-    """Up to MAX_WORDS words of each of the most frequent confusions; the numbers of all these, and of the rare ones.
+    """Up to MAX_WORDS words per frequent confusion, the number of these confusions, and of those with few errors.
 
     In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact
     test), both as a share of the texts and of all their words: in longer texts, any word is in a larger share of the

@@ -9,12 +9,12 @@ heads            What does each head do, and what is it worth?
 language_model   What does a language model predict?
 lens             What can the class head read after each block?
 parameters       How many parameters does each part have?
-patching         How much of the difference between two texts moves with one part at one token?
+patching         How much of the difference between two predictions does one part carry at one token?
 positions        How do positions enter the model, and does word order matter?
 steps            How does the forward pass compute its output, step by step?
 tracing          What happens inside the model for one text?
 training_film    How did the prediction for this text develop during training?
-vocabulary       Which tokens are in the vocabulary?
+vocabulary       Which tokens are similar, and how would another tokenizer split a text?
 """
 
 from txcls.inspection import (

@@ -127,7 +127,7 @@ def edits_of(
     length: int | None,
     means: Means | None,
 ) -> dict[str, Edit]:
-    """The edit for each tap that makes these ablations; each comes with the rows of the batch that it changes.
+    """The edits that make these ablations, keyed by tap; each ablation comes with the batch rows that it changes.
 
     Raises:
         ValueError: as for `check_change`.
@@ -178,7 +178,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class AblationResult:
-    """Class probabilities of a text under n settings, `changed` (n, C), and without ablation, `original` (C,)."""
+    """Class probabilities of a text: `original` (C,) without ablation, `changed` (n, C) with each of n sets of them."""
 
     classes: tuple[str, ...]
     original: Floats
@@ -191,7 +191,7 @@ class AblationResult:
 
     @property
     def effect(self) -> Floats:
-        """The change in the probability of the originally predicted class under each setting, (n,)."""
+        """The change in the probability of the originally predicted class with each set of ablations, (n,)."""
         effect: Floats = self.changed[:, self.predicted] - self.original[self.predicted]
         return effect
 

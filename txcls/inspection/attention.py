@@ -26,7 +26,7 @@ def attention_rollout(attention: Floats) -> Floats:
 
 
 def readout_weights(traced: TracedText, config: ModelConfig) -> FloatArray:
-    """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token.
+    """The weight of each token's last state in the text vector, (T,): pooling weights, or 1 for the first token only.
 
     Raises:
         TraceError: this kind of pooling has no weights.
@@ -41,7 +41,7 @@ def readout_weights(traced: TracedText, config: ModelConfig) -> FloatArray:
 
 
 def strongest_weights(traced: TracedText) -> dict[str, str]:
-    """Query, key and size of each head's largest attention weight as text, keyed by layer.head, counted from 1."""
+    """Each head's largest attention weight with its query and key, as text, keyed by layer.head, from 1."""
     names, attention = [token.label for token in traced.tokens], traced.attention  # T, L H T T
     strongest = {}
     for layer, head in np.ndindex(attention.shape[:2]):

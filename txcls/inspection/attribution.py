@@ -44,15 +44,15 @@ SIGNED = ("gradient", "integrated", "leave_one_out")
 """Methods whose scores are positive for words that support the class and negative for words against it; attention has
 no sign."""
 MAX_LEFT_OUT = 96
-"""Maximum number of passes for leaving out; in longer texts, several neighbours are left out together."""
+"""Maximum number of removals in leave one out; in texts of more words, several neighbours are removed together."""
 
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """`scores` (T,) of all tokens, from gradients at `steps` points.
+    """The result of integrated gradients: `scores` (T,) of all tokens, from gradients at `steps` points.
 
-    Completeness: with infinitely many steps, the scores sum to `value`, the target of the text, minus `baseline_value`,
-    the target of the baseline.
+    Completeness: with infinitely many steps, the scores sum to `value`, the target for the text, minus
+    `baseline_value`, the target for the baseline.
     """
 
     scores: Floats
@@ -101,7 +101,7 @@ class TargetFunction:
         return values
 
     def at_points(self, points: Tensor) -> Tensor:
-        """The target (S,) for each of S inputs of the first layer, (S, T, D)."""
+        """The target, (S,), for S inputs to the first layer, (S, T, D)."""
         with trace(record=(), edit={"embeddings.out": lambda _: points}):
             logits = self.classifier.checkpoint.model(self.ids.expand(len(points), -1))  # S C
         return self.from_logits(logits)
@@ -174,7 +174,7 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
 def leave_one_out(target_function: TargetFunction) -> Floats:
     """Score of each word, (W,), special tokens excluded: how much the target falls when the word is removed.
 
-    The remaining tokens move together (Li et al. 2016, https://arxiv.org/abs/1612.08220). In texts of more than
+    The remaining tokens close the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220). In texts of more than
     `MAX_LEFT_OUT` words, runs of neighbours are removed, and each word of a run gets an equal share of the fall.
     """
     words = word_positions(target_function.traced)
@@ -192,7 +192,7 @@ def word_positions(traced: TracedText) -> NDArray[np.intp]:
 
 
 def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
-    """Logits (n, C) of ids (T,) without each of n sets of positions; if no id is left, of one blank token.
+    """Logits (n, C) of the ids (T,) without each of n sets of positions; if no id is left, one blank token is read.
 
     Only texts of equal length share a pass, so no padding is needed.
     """
@@ -261,7 +261,7 @@ def explain(
 
     Args:
         target: what all methods but rollout explain: the predicted class's logit or calibrated probability.
-        baseline, steps: for integrated gradients; None for as many steps as completeness needs.
+        baseline, steps: for integrated gradients; if `steps` is None, as many steps as completeness needs.
 
     Raises:
         TraceError: the text contains no word.
@@ -300,7 +300,7 @@ RANDOM_ORDERS = 10
 class Deletion:
     """How many words must be deleted, highest score first, until the predicted class changes.
 
-    `counts` are those of each method, `random` is the median of random orders; `n_words` + 1 if it never changes.
+    `counts` has the number for each method, `random` the median over random orders; `n_words` + 1 means never.
     """
 
     n_words: int
@@ -309,7 +309,7 @@ class Deletion:
 
 
 def delete_until_changed(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> Deletion:
-    """Delete words in the order of each method's `scores`, which come from `explain`, and in random orders.
+    """Count the words to delete in the order of each method's `scores` (from `explain`), and in random orders.
 
     In texts of more than 24 words, several words are deleted at a time.
 
@@ -341,8 +341,8 @@ class DeletionAreas:
     """Areas under the curves of the predicted class's probability as words are removed, highest score first.
 
     Attributes:
-        by_score: for each method; a smaller area means that the words removed first mattered more.
-        by_magnitude: the same for words removed by the magnitude of their scores, for or against the class.
+        by_score: the area for each method; a smaller area means that the words removed first mattered more.
+        by_magnitude: the same, with words removed by the magnitude of their scores, whether for or against the class.
         random: the mean over random orders.
     """
 
@@ -352,7 +352,7 @@ class DeletionAreas:
 
 
 def measure_deletion(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionAreas:
-    """Remove words in each method's order, and in random orders (Samek et al. 2017, DeYoung et al. 2020).
+    """Measure the areas for each method's order, and for random orders (Samek et al. 2017, DeYoung et al. 2020).
 
     `scores` come from `explain`; words with equal scores are removed from left to right. Once no word is left, the text
     is one blank token. In texts of more than 24 words, several words are removed at a time.
@@ -382,7 +382,7 @@ class ExplanationAverages:
         areas: mean area under each method's deletion curves.
         random_area: mean area for random orders.
         areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores.
-        intervals: `share_interval` for words removed "by_score" and "by_magnitude", unless it is None.
+        intervals: the `share_interval`, unless None, keyed by how words are removed: "by_score" or "by_magnitude".
     """
 
     split: str
@@ -470,10 +470,10 @@ def best_other(areas: Mapping[str, float]) -> str:
 
 
 def share_interval(areas: Sequence[Mapping[str, float]], random_areas: Sequence[float]) -> tuple[float, float] | None:
-    """95 % interval, by a bootstrap over texts, of rollout's gain as a share of the best other method's.
+    """95 % bootstrap interval (over texts) of rollout's gain divided by the gain of the best other method.
 
-    A method's gain is the mean area for random orders minus its own. Each text has its areas and its random area. The
-    other method is the best on all texts. None if it has no gain in some resample.
+    A method's gain is the mean area for random orders (`random_areas`, one per text) minus its own. The best other
+    method is chosen on all texts. None if that method has no gain in some resample.
     """
     other = best_other(_mean_areas(areas))
     gains = np.array(

@@ -37,21 +37,21 @@ MERGED_ROLES = {"first team": "team", "second team": "team", "other team": "team
 """Roles that are merged into one: only the grammar knows which teams and which verb belong to the reported match, so
 choosing rows by these roles would leak part of the answer."""
 CLASS_TOKEN, OTHER = "class token", "other token"
-"""Roles of tokens that have none in the data set."""
+"""Roles for tokens that have none in the data set."""
 BATCH_TEXTS = 256
 MAX_KEPT_ROWS = 8
 """Maximum number of rows to keep."""
 MIN_ACCURACY_GAIN = 0.001
 """Minimum gain in accuracy for keeping another row."""
 N_CONTROLS = 100
-"""Maximum number of sets of other rows used as controls; if there are more, as many are drawn at random."""
+"""Maximum number of sets of other rows used as controls; if more are possible, this many are drawn at random."""
 N_SEARCH = 2000
 """Number of validation texts on which rows are chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionRow:
-    """The attention of one head from the tokens of one role, written 2.2[class token] (from 1)."""
+    """The attention of one head from the tokens of one role, written layer.head[role], from 1: 2.2[class token]."""
 
     layer: int
     head: int
@@ -144,7 +144,7 @@ def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: 
 
 
 def find_circuit(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[AttentionRow]:
-    """The rows that a greedy search keeps on validation texts: each time the row that gives the highest accuracy."""
+    """The rows that a greedy search keeps on validation texts: at each step, the row that raises accuracy most."""
     candidates = all_rows(classifier, batches)
     kept: list[AttentionRow] = []
     accuracy = 0.0
@@ -174,11 +174,11 @@ def _n_texts(batches: Sequence[RoleBatch]) -> int:
 
 @dataclass(frozen=True)
 class KeptRow:
-    """Accuracy by split with only `row` and all earlier rows kept.
+    """A row that the search kept, and the `accuracy` by split with only this row and all earlier ones kept.
 
-    `control` and `control_most` are the mean and the maximum accuracy with equally many other rows that can affect the
-    prediction. If there are several, the circuit's first row is one of them. `without` is the accuracy with only these
-    rows uniform, and all others kept.
+    `control` and `control_most` are the mean and the maximum accuracy with as many other rows that can affect the
+    prediction; if more than one row is kept, one of them is the circuit's first row. `without` is the accuracy with
+    only the kept rows uniform.
     """
 
     row: AttentionRow
@@ -201,7 +201,7 @@ class Circuit:
         without: accuracy by split with only the rows of the circuit uniform, and all others kept.
         guess: expected accuracy by split of a random guess among the classes that a text names.
         kept: the rows in the order in which they were chosen.
-        all_controls: whether the controls are all possible sets; otherwise some are a random choice of them.
+        all_controls: whether the controls are all possible sets; if not, there were too many, and a sample was drawn.
     """
 
     n: Mapping[str, int]
@@ -253,7 +253,7 @@ class Circuit:
         return ("rows kept", *self.n, *(f"control, {split}" for split in self.n))
 
     def _rows(self) -> Iterator[list[str]]:
-        """The accuracies by the attention rows that are kept."""
+        """Yield the table's rows: accuracies for a guess, after each row that was kept, and with all rows."""
         splits, dashes = list(self.n), ["–"] * len(self.n)
 
         def plain(name: str, accuracy: Mapping[str, float]) -> list[str]:

@@ -16,7 +16,7 @@ from txcls.inspection.vocabulary import token_cosines
 from txcls.text.tokens import Encoding
 
 MAX_LEFT_OUT = 128
-"""Maximum number of words for leave-one-out in a comparison; in longer texts, the words nearest to a change."""
+"""Maximum number of words for leave-one-out in a comparison; in longer texts, only those nearest to a change."""
 
 TokenChange = Literal["same", "changed", "removed", "added"]
 
@@ -31,7 +31,7 @@ class TokenPair:
 
 
 def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[TokenPair, ...]:
-    """Every token of both texts once, in order; tokens between the longest common runs are paired in order."""
+    """Pair the tokens of two texts: each occurs once, in order; those between common runs are paired in order."""
     pairs: list[TokenPair] = []
     matcher = SequenceMatcher(a=before, b=after, autojunk=False)
     for kind, a, a_end, b, b_end in matcher.get_opcodes():

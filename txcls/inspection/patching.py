@@ -94,11 +94,11 @@ TokenGroup = Literal["changed", "others", "class token"]
 class Route:
     """How the difference between two texts moves through the layers: all tokens of a group are patched together.
 
-    All values are fractions of the logit difference that move, as in `PatchGrid.values`.
+    All values are fractions of the logit difference that a patch transfers, as in `PatchGrid.values`.
 
     Attributes:
         tokens: the positions of each group's tokens.
-        states: for each group, (L + 1,): the residual stream of its tokens, before the first layer and after each.
+        states: for each group, (L + 1,): its tokens' residual stream, patched before the first layer and after each.
         patterns: the attention patterns of all heads, patched together.
         values: the value vectors of all heads, patched together; the patterns stay.
     """
@@ -158,7 +158,7 @@ def mean_route(classifier: Predictor, pairs: Iterable[tuple[str, str]]) -> dict[
 
 
 def _interval(values: Sequence[float]) -> list[float]:
-    """Mean, low and high end of its 95 % interval."""
+    """The mean, and the low and the high end of its 95 % interval."""
     mean = float(np.mean(values))
     half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
     return [round(end, 4) for end in (mean, mean - half, mean + half)]
@@ -208,11 +208,11 @@ class _TextPair:
         return int(self.logits[0].argmax()), int(self.logits[1].argmax())
 
     def fraction(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
-        """The fraction of the logit difference that moves, from the logits (…, C) with a patch."""
+        """The fraction of the logit difference that a patch transfers, from the logits (…, C) with the patch."""
         return _fraction(self.logits[0].numpy(), self.logits[1].numpy(), logits, self.predicted, self.direction)
 
     def run(self, classifier: Predictor, rows: Sequence[Sequence[tuple[str, Index]]]) -> NDArray[np.float32]:
-        """Logits (N, C) of the patched text; row n has the n-th list of patches (tap, index), from the other text."""
+        """Logits (N, C) of one text with patches from the other; row n has the n-th list of patches (tap, index)."""
         config = classifier.checkpoint.config.model
         batch_size = max_texts_per_batch(config.max_length if config.fixed_length else self.length)
         logits = []

@@ -35,7 +35,7 @@ class TrainingFilm:
         tokens: the tokens of the text.
         logits: (N, C).
         probabilities: (N, C), with the trained model's calibration, which was not fitted to the other snapshots.
-        attention: patterns (N, L, H, t, t), limited to the t tokens in `shown` (`training_film`).
+        attention: patterns (N, L, H, t, t), limited to the t tokens that `training_film` was asked to show.
         states: names of the S residual states to which the class lens is applied.
         lens: (N, S, C) class probabilities from applying a snapshot's final norm, pooling and head to each state.
     """
@@ -135,8 +135,8 @@ def class_changes(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...
 
 
 def snapshots_to_ask_about(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The snapshots to ask about before they are shown: each flip, and the snapshot halfway to it, since the correct
-    answer should not always be the same."""
+    """The snapshots to ask about before they are shown: each of `class_changes`, and the one halfway from the change
+    before, so that the correct answer is not always the same."""
     changes = class_changes(predicted)
     halfway = ((before + flip) // 2 for before, flip in zip((0, *changes), changes, strict=False))
     return tuple(sorted({*changes, *(n for n in halfway if n > 0)}))

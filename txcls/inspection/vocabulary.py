@@ -63,7 +63,7 @@ def compare_tokenizers(tokenizer: Tokenizer) -> Tokenizers:
 
 
 def token_strings(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """The tokens of the vocabulary as text, by id; subwords have ␣ for a preceding space."""
+    """The tokens of the vocabulary as text, by id; byte-pair tokens have ␣ for a preceding space."""
     tokens = tokenizer.vocabulary.tokens
     return tokens if tokenizer.byte_pairs is None else tuple(map(spell, tokens))
 

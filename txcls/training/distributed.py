@@ -3,8 +3,8 @@
     torchrun --nproc-per-node 2 -m txcls pretrain encoder
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29400 -m txcls pretrain encoder
 
-All processes form the same batches and hold the same weights; DistributedDataParallel adds up their gradients. Only the
-first writes, so machines need a common folder. Without torchrun, there is one process, and nothing is exchanged.
+All processes form the same batches and hold the same weights; DistributedDataParallel averages their gradients. Only
+the first writes, so machines need a common folder. Without torchrun, there is one process, and nothing is exchanged.
 """
 
 import os
@@ -57,12 +57,12 @@ def join_processes(device: str | None) -> Iterator[torch.device]:
 
 
 def wait_for_others() -> None:
-    """Return when all processes have come here."""
+    """Wait until all processes have called this."""
     sum_over_processes(0.0)
 
 
 def own_share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """This process's rows of a batch; neighbours have similar lengths, so all shares have about equally many tokens."""
+    """This process's rows of a batch; neighbours are of similar length, so shares have about equally many tokens."""
     return rows[rank() :: n_processes()] if dist.is_initialized() else rows
 
 

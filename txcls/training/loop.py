@@ -135,7 +135,7 @@ def fit(
     Args:
         model: freshly initialised; with `resume`, with the same configuration as before.
         train, validation: token ids and labels.
-        objective: None for class labels.
+        objective: what to predict; None for class labels.
         device: where to compute; the model stays there.
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
         resume: continue from `state_path`; the result is the same as without the interruption.
@@ -304,7 +304,7 @@ class Trainer:
         return max(self.seconds, time.monotonic() - self.started)
 
     def _place_in_schedule(self) -> int:
-        """The step of the learning-rate schedule: the steps done, or the share of the time used if that is larger."""
+        """The step of the learning-rate schedule: the steps done or, if larger, those due by the time used."""
         if not self.max_seconds:  # no limit, or preparing took all of the time: a single step is made
             return self.step
         return max(self.step, min(int(self.total_steps * self._elapsed() / self.max_seconds), self.total_steps))
@@ -358,7 +358,7 @@ class Trainer:
         """Yield the rows of a batch in parts whose gradients are computed one after the other, to save memory on a CPU.
 
         The gradients of the parts' mean losses, weighted by their predictions, add up to that of the batch's mean loss,
-        except that the weights of classes are averaged in each part.
+        except that class weights are normalised within each part.
         """
         n_tokens = ids.numel() * (2 if self.config.consistency else 1)
         n_parts = math.ceil(n_tokens / MAX_PART_TOKENS) if self.device.type == "cpu" else 1

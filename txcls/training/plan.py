@@ -36,23 +36,23 @@ from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Choices for the maximum number of tokens read per text."""
 MEASURED_CHARACTERS, MIN_SAMPLED = 2_000_000, 200
-"""The texts are judged by a sample of at most this many characters, or at least so many texts."""
+"""The texts are judged by a sample of at most MEASURED_CHARACTERS, but of at least MIN_SAMPLED texts."""
 MAX_MEASURED_LENGTH = 128
 """The speed is measured on texts cut to this length: a step takes seconds with long ones."""
 MIN_LENGTH, ENOUGH_EPOCHS = 96, 3.0
-"""Long texts are cut, to no fewer tokens than this, until there is time for this many epochs."""
+"""Long texts are cut, to no fewer than MIN_LENGTH tokens, until there is time for ENOUGH_EPOCHS epochs."""
 MANY_CUT = 0.05
-"""The length is only said unasked if at least this share of the texts is longer."""
+"""How many tokens are read is only stated unasked if at least this share of the texts is longer."""
 MIN_READ = 0.75
-"""Minimum share of the tokens that the encoder must have time for."""
+"""Minimum share of the tokens that the encoder must have time to read."""
 MIN_BYTES = 1.5
 """Minimum mean number of bytes in a token of the encoder: over four in English, 2.4 in German, one in Chinese."""
 MOSTLY, MANY_ROWS, LONG = 0.5, 1000, 128
-"""The encoder is not used if this share of the texts is not English, and there are this many training rows, or half of
-the texts have this many tokens."""
+"""The encoder is not used if the share MOSTLY of the texts is not English, and there are either MANY_ROWS training rows
+or LONG tokens in half of the texts."""
 MIN_ENGLISH, MIN_WORDS, MIN_JUDGED, MIN_SHORT_WORDS = 0.15, 8, 20, 200
 """Minimum fraction of function words in an English text, and minimum number of words of a text to judge it. If fewer
-than MIN_JUDGED texts are so long, all words are judged together, if they are at least MIN_SHORT_WORDS."""
+than MIN_JUDGED texts are so long, all words are judged together, if there are at least MIN_SHORT_WORDS."""
 MAX_FOREIGN_BYTES = 3.0
 """Maximum mean number of bytes per token of the English encoder in a text that is not English; English notes without
 sentences have few function words too, but longer tokens."""
@@ -61,7 +61,7 @@ MIN_EPOCHS, MAX_EPOCHS = 3, 40
 FEW_ROWS = 500
 """With fewer training rows, training starts from a probe of the encoder (`probe.py`)."""
 FEW_FOR_WORDS = 5000
-"""With fewer training rows, the one-layer model is wider and stays closer to the vectors of the texts."""
+"""With fewer training rows, the one-layer model is wider and stays closer to the vectors computed from the texts."""
 MAX_PIECES = 16_000
 MAX_LINEAR_SHARE = 0.5
 """The linear model reads no characters if it would take more than this share of the time."""
@@ -70,7 +70,7 @@ RESERVE = 0.1
 MIN_LEFT = 0.1
 """Minimum share of the time that training gets, however long everything before it took."""
 OVERHEAD_SECONDS, INFERENCE_SPEEDUP = 3.0, 3.0
-"""Seconds for the calibration, the intervals and saving; tokens classified for each token trained on."""
+"""Seconds for the calibration, the intervals and saving; tokens classified in the time of training on one."""
 
 
 MIN_ROWS = 4
@@ -106,8 +106,8 @@ class TrainingPlan:
         from_probe: whether training starts from a probe.
         minutes: the time for everything; None for as long as it takes.
         started: when that time began (`time.monotonic`).
-        reads_characters: whether the linear model does, since there is time for it.
-        linear_seconds, measuring_seconds: estimated for the linear model, and for measuring and saving at the end.
+        reads_characters: whether the linear model reads characters, because there is time for it.
+        linear_seconds, measuring_seconds: estimates for the linear model, and for measuring and saving at the end.
         sentences: the recipe, the time planned for it, and the reasons.
     """
 
@@ -157,13 +157,13 @@ def plan_training(
     """Choose the split and all settings from the rows and the time; measuring the speed takes a few seconds.
 
     Args:
-        test: test rows; if None, some of `rows` are held out. Those of classes not in `rows` are dropped, with a note.
+        test: test rows; if None, some of `rows` are held out. Rows of classes not in `rows` are dropped, with a note.
         minutes: the time from `started` to the end of `run_plan`; None for a number of epochs that depends on the rows
             alone, so that the same rows and seed give the same model.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one, if it reads such texts well;
             None for the one-layer model.
-        name, source: of the checkpoint, and a description of the rows for its card, such as the file's name.
+        name, source: the checkpoint's name, and a description of the rows for its card, such as the file's name.
         data: how the file was read, so that `predict` and `evaluate` read other files in the same way.
         started: when the time began (`time.monotonic`), such as before reading; None for this call.
 
@@ -211,7 +211,7 @@ def plan_training(
         return max(left, MIN_LEFT * 60 * minutes) / parts
 
     def scheduled(parts: int = 1) -> tuple[Schedule, Speed | None]:
-        """Measure the speed of the model of `config` on `texts`."""
+        """The schedule for the model of `config`, and its speed on `texts` (None if the time is not limited)."""
         speed = None
         if minutes is not None:
             length = min(_length_for(texts.lengths), MAX_MEASURED_LENGTH)
@@ -281,7 +281,7 @@ def choose_schedule(
     tokens_per_second: float,
     seconds: float | None,
 ) -> Schedule:
-    """The schedule for n rows with texts of such lengths in these seconds; None for as many as are useful.
+    """The schedule for n rows with texts of these lengths within `seconds`; if None, it has all useful epochs.
 
     Classifying the held-out rows takes as long as `inference` epochs. Where time allows, each step reads its texts
     twice with different dropout (R-Drop, Liang et al. 2021).
@@ -321,7 +321,7 @@ def _length_for(lengths: NDArray[np.int64]) -> int:
 
 
 def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> tuple[TokenisedTexts, float]:
-    """The sample as token ids, and the seconds that this took for each text."""
+    """The sample as token ids, and the seconds that encoding took per text."""
     longer = Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": 1 << 14})
     started = time.monotonic()
     return TokenisedTexts.encode(longer, sample), (time.monotonic() - started) / len(sample)
@@ -373,7 +373,7 @@ def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> tuple[float
 def _words_settings(sample: LabelledTexts, n: int, *, pieces: bool) -> Iterator[str]:
     """Settings of the one-layer model beyond its preset: byte pairs in other languages, a wider model with few rows.
 
-    Positions are then learned, from zero: sinusoids would blur the vectors that come from the texts.
+    With byte pairs, positions are learned, from zero: sinusoids would blur the vectors computed from the texts.
     """
     if pieces or not have_spaces(sample.texts):
         yield from ("text.tokenizer=bpe", f"text.max_vocabulary={MAX_PIECES}", "model.positions=learned")
@@ -384,7 +384,7 @@ def _words_settings(sample: LabelledTexts, n: int, *, pieces: bool) -> Iterator[
 def _recipe(
     init: Checkpoint | None, reason: str, schedule: Schedule, lengths: NDArray[np.int64], *, from_probe: bool
 ) -> Iterator[str]:
-    """Yield the recipe and the time planned for it, in words, then reasons."""
+    """Yield sentences: the recipe and the time planned for it, then the reasons."""
     start = "A one-layer model"
     if init is not None:
         start = (

@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 
 FOLDS = 3
 DECAYS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
-"""Candidates for the decay; the one with the lowest loss in cross-validation is used."""
+"""Candidates for the decay (the L2 penalty); the one with the lowest loss in cross-validation is used."""
 UNSEEN = -20.0
 """The bias of a class without rows in a fold."""
 
@@ -46,9 +46,9 @@ def choose_start(
 ) -> tuple[Head, bool]:
     """Fit the probe to N rows, and compare it with training from it, in at most `seconds` seconds.
 
-    Returns the head that training starts from, and whether the probe is kept as it is, without training: if it
-    classifies more rows correctly, by more than the square root of the number of rows on which exactly one of the two
-    is right, which is about one standard error.
+    Returns the head that training starts from, and whether the probe is kept without training. It is kept if it gets
+    more rows right than training does, by more than about one standard error: the square root of the number of rows
+    that exactly one of the two gets right.
     """
     started, seed, n_classes = time.monotonic(), config.train.seed, len(rows.classes)
     tokenizer = tokenizer_from(init, config)
@@ -79,7 +79,7 @@ def choose_start(
 
 
 def _folds(rows: LabelledTexts, labels: Rows, *, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the rows to fit to and the others, (FOLDS times); copies of a text are in the same fold."""
+    """Yield, for each fold, the rows to fit to and the rows left out; copies of a text are in the same fold."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
@@ -93,7 +93,7 @@ def _folds(rows: LabelledTexts, labels: Rows, *, seed: int) -> Iterator[tuple[Ro
 def _best_probe(
     features: Features, labels: Rows, folds: list[tuple[Rows, Rows]], n_classes: int
 ) -> tuple[float, list[Head], NDArray[np.bool_]]:
-    """The decay with the lowest loss, the folds' probes with it, and which rows they classify correctly, (N,)."""
+    """The decay with the lowest loss, each fold's probe with this decay, and which rows these get right, (N,)."""
     from scipy.special import log_softmax
 
     best: tuple[float, float, list[Head], NDArray[np.bool_]] | None = None
@@ -111,7 +111,7 @@ def _best_probe(
 
 
 def _probe(features: Features, labels: Rows, n_classes: int, decay: float) -> Head:
-    """Multinomial logistic regression on standardised features (N, D), as a head for the features as they are."""
+    """Multinomial logistic regression on standardised features, as a head for the original features (N, D)."""
     from sklearn.linear_model import LogisticRegression
 
     mean, scale = features.mean(axis=0), features.std(axis=0)

@@ -26,7 +26,7 @@ def state_file(out: Path) -> Path:
 
 
 def check_writable(out: Path) -> None:
-    """Fail before training instead of after it if the checkpoint cannot be written.
+    """Check, before training rather than after it, that the checkpoint can be written.
 
     Raises:
         TrainingError, CheckpointError: it cannot be written.
@@ -140,7 +140,7 @@ STATE_VERSION = 5
 
 
 def write_state(path: Path, state: dict[str, Any]) -> None:
-    """Atomically replace the file by this state (`Trainer.state_dict`).
+    """Atomically replace the file with this state (`Trainer.state_dict`).
 
     Raises:
         TrainingError: it cannot be written; the file is unchanged.

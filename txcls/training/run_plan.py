@@ -41,7 +41,7 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         linear_is_limited: whether the linear model was fitted without characters to save time and memory.
-        never_found: classes of whose test rows the model to use recognised none, each with the number of these rows.
+        never_found: classes that the recommended model never recognised, each with its number of test rows.
     """
 
     checkpoint: Checkpoint
@@ -68,7 +68,7 @@ def run_plan(
         plan: from `plan_training`.
         out: the checkpoint folder to write; if None, the checkpoint is only returned.
         command: the command line, for the model card.
-        refit: after measuring, train the better one again, on all rows; this takes up to `minutes` again.
+        refit: after measuring, train the recommended model again, on all rows; this takes up to `minutes` again.
         on_stage: called with a message at each stage.
         callbacks: `on_step`, `on_validation` and `should_stop`, as for `txcls.training.train`.
 
@@ -158,7 +158,7 @@ def _compare(
     *,
     seconds: float,
 ) -> tuple[Checkpoint, Comparison, NDArray[np.int64]]:
-    """Measure the checkpoint on the test rows, and compare it with what the linear model predicted, (M,)."""
+    """Measure the checkpoint on the test rows, and compare it with the linear model's predictions (M,)."""
     test, training = plan.splits.test, checkpoint.metrics["training"]
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, test)

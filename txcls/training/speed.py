@@ -23,7 +23,7 @@ MEASURED_TEXTS = 2000
 SECONDS = 1.2
 """Seconds measured for each number of threads, after one warm-up step."""
 MIN_CPU_SHARE = 0.5
-"""Training is planned for at least this share of the speed in CPU time: other programs rarely take more for long."""
+"""Training is planned for at least this share of an idle machine's speed: other programs rarely take more for long."""
 MIN_SPEEDUP = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""
 
@@ -37,7 +37,7 @@ class Speed:
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
-    """Train a few steps with one thread and with one thread per processor; this changes the model's weights."""
+    """The number of threads to use, and its speed, from a few training steps, which change the model's weights."""
     bound_kernel_cache()
     rates, planned = {}, {}
     for n in sorted({1, processors()}):

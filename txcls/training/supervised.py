@@ -87,7 +87,7 @@ def train(
         device: "cpu", "cuda", …; if None, CUDA where available.
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
-        max_steps: stop after this many optimiser steps in total, for trials; with 0, the model stays as it starts.
+        max_steps: stop after this many optimiser steps in total, for trials; with 0, the model is not trained.
         max_seconds: maximum time for preparation, optimiser steps and validations.
         measure_threads: on a CPU, first find and use the fastest number of threads.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.

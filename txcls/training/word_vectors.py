@@ -35,7 +35,7 @@ def start_from_texts(
     distinguish texts. LayerNorm removes lengths. So the embeddings have equal lengths, and their last dimension holds
     the logarithm of the length, from which attention pooling computes the weights, unless a matrix widens them first
     (`d_embedding`). The layers add little at first. Tokens that do not occur, such as the mask token, keep random
-    directions, with the least length.
+    directions, with the minimum length.
 
     If the tokens are pieces of words, `pieces` are their V names. The vector of a token is then the sum of its own and
     those of its character n-grams (as in Bojanowski et al. 2017), which rare words share with frequent ones.
@@ -59,7 +59,7 @@ def start_from_texts(
 def _vectors(
     texts: TokenisedTexts, vocab_size: int, width: int, pieces: Sequence[str] | None, *, seed: int
 ) -> tuple[Tensor, Tensor]:
-    """Vectors (V, at most width), and whether each token occurs, (V,).
+    """The tokens' vectors, (V, at most `width`), and whether each token occurs, (V,).
 
     A text's vector is the projection of its TF-IDF features onto the right singular vectors of all texts' features; a
     token's vector is what the token contributes to it.
@@ -89,10 +89,10 @@ def _vectors(
 
 
 def _features(counts: Any, of_tokens: Any) -> tuple[Any, Any]:
-    """TF-IDF features of texts (N, M), with rows of unit length, and the part of a token in them, (V, M).
+    """TF-IDF features of texts, (N, M), with rows of unit length, and what each token contributes to them, (V, M).
 
-    `counts` are those of tokens in texts, (N, V), and `of_tokens` of features in tokens, (V, M), as sparse arrays. IDF
-    is zero for features that are in all texts.
+    `counts` (N, V) has the counts of tokens in texts, and `of_tokens` (V, M) those of features in tokens, as sparse
+    arrays. IDF is zero for features that are in all texts.
     """
     from scipy.sparse import diags_array
     from sklearn.preprocessing import normalize

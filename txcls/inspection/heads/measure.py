@@ -36,7 +36,7 @@ TRAINING = (1500, 40_000)
 TEST = (2000, 40_000)
 """Maximum number of test texts, and of their tokens, on which everything is measured."""
 MAX_PAIRS = 8_000_000
-"""Maximum number of query-key pairs in these texts, whose attention is computed some two hundred times."""
+"""Maximum number of query-key pairs in the sampled texts, since their attention is computed some two hundred times."""
 MEAN_TEXTS = 1000
 """Number of validation texts over which outputs are averaged."""
 CONTROL_DRAWS = 2
@@ -92,7 +92,7 @@ def measure(
     on_text: Callable[[int, int], None] | None = None,
     seed: int = 0,
 ) -> HeadMeasurements:
-    """Replace each part on these labelled texts; a batch of one text has no other text, and is left out."""
+    """Measure each part on these labelled texts; a batch of one text is left out, since resampling needs another."""
     model = classifier_of(classifier.checkpoint).eval()
     config = model.config
     layers = range(config.n_layers)
@@ -188,7 +188,7 @@ def _record(results: Results, is_correct: NDArray[np.bool_], *, n_tests: int) ->
 
 
 def measure_restored(uniform: Floats, table: Floats, control: Floats, *, n_tests: int, lost: float) -> Restored:
-    """How much of the divergence with uniform attention a table removes, from the divergence of each text, (N,).
+    """How much of the effect of uniform attention a table undoes, from the KL divergence of each text's output, (N,).
 
     The intervals are those of a ratio of two means (the delta method), corrected for `n_tests` (Bonferroni).
     """
@@ -209,7 +209,7 @@ def measure_restored(uniform: Floats, table: Floats, control: Floats, *, n_tests
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> tuple[float, float]:
-    """The ratio of two means over the same texts, (N,) each, and its standard error; both 0 if the denominator is."""
+    """The ratio of the means of two arrays (N,), and its standard error; both are 0 if the second mean is."""
     mean = float(denominator.mean())
     if mean < 1e-9:
         return 0.0, 0.0
@@ -226,7 +226,7 @@ def _effect(kl: Floats, right: NDArray[np.bool_], is_correct: NDArray[np.bool_])
 
 
 def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:
-    """The fields `distances` and `words` of a head's record, from its table of both or from the two single tables."""
+    """The fields `distances` and `words` of a head's record, from its "both" table or from the two other tables."""
     kinds: tuple[TableKind, TableKind] = ("both", "both") if both else ("distance", "word")
     of_pairs = fitted.of_kind[kinds[0]].distances[number].exp() * fitted.pairs  # 2 MAX_DISTANCE + 1
     words = fitted.of_kind[kinds[1]].words[number].exp()  # V
@@ -238,7 +238,7 @@ def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *
 
 
 def word_name(classifier: Predictor, token: int) -> str:
-    """How a token of the vocabulary is written in a sentence; with `PIECE` if it never stands alone."""
+    """The name of a token in a sentence, prefixed with `PIECE` if the token is only ever part of a word."""
     if token < len(SPECIAL_TOKENS):
         return SPECIAL_TOKENS[token]
     name = classifier.tokenizer.decode([token]).strip() or "space"

@@ -1,4 +1,4 @@
-"""What was measured of each head of a checkpoint, as stored in its metrics.json, and the rule of a table in words."""
+"""What was measured about each head of a checkpoint, as stored in metrics.json, and the rule of a table in words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -40,11 +40,11 @@ PUNCTUATION = "some punctuation"
 NOT_QUOTED = frozenset({*SPECIAL_TOKENS, "space"})
 """Special tokens and the name of a space, which are not quoted."""
 QUOTATION_MARKS = frozenset("\"'`“”‘’")
-"""Tokens with letters and these are not quoted."""
+"""Tokens that contain one of these beside letters are not quoted."""
 PIECE = "…"
 """Prefix of the name of a piece of a word."""
 SOUNDING = frozenset("aeiouy0123456789")
-"""A token without any of these, such as “th”, is a piece of a word."""
+"""A token without any of these, such as “th”, is taken for a piece of a word and not quoted."""
 ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -69,7 +69,7 @@ class Restored:
         low, high: its 95 % interval.
         least: the lower end of the interval corrected for the number of tables tested.
         control: the same share for the shuffled table.
-        gain: the lower end, corrected likewise, of the share minus the control's.
+        gain: the lower end of the corrected interval of the share minus the control.
         lost: the accuracy lost with the table.
     """
 
@@ -88,7 +88,7 @@ class Restored:
 
     @property
     def verdict(self) -> Literal["confirmed", "in part"] | None:
-        """Whether the table replaces the head, by the bounds above; None if it does not."""
+        """Whether the table replaces the head, by CONFIRMED, IN_PART, MARGIN and MAX_LOST; None if it does not."""
         if self.gain < MARGIN or self.least < IN_PART:
             return None
         return "confirmed" if self.least >= CONFIRMED and self.lost < MAX_LOST else "in part"
@@ -146,7 +146,7 @@ class HeadsRecord(Worth):
 
 @dataclass(frozen=True)
 class HeadRecord(HeadsRecord):
-    """The measurements of one head, with the most telling weights of its best table (or of both single ones).
+    """The measurements of one head, with telling weights of its "both" table if that is best, else of the others.
 
     Attributes:
         distances: (2 MAX_DISTANCE + 1,) shares of the table's weight on keys at each distance from the query; the first
@@ -254,7 +254,7 @@ class HeadMeasurements:
         )
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        """For each part: its effects when averaged, resampled and uniform, what each table keeps, the rule."""
+        """Yield for each part: effects when averaged, resampled and uniform, what each table keeps, and the rule."""
         n_heads = len(self.heads) // len(self.layers)
         for layer, (whole, feed_forward) in enumerate(zip(self.layers, self.feed_forward, strict=True)):
             for number in range(n_heads):
@@ -309,7 +309,7 @@ def quote_tokens(words: Sequence[tuple[str, float]]) -> str:
 
 
 def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tuple[str, float]]) -> str:
-    """The same in a few words, for a caption: "previous token", "tokens: card, limit"."""
+    """What a table of this kind attends to, as a caption: "previous token", "tokens: card, limit"."""
     near = distance_in_words(distances).removeprefix("the ")
     if kind == "distance":
         return near or "distance"
@@ -320,7 +320,7 @@ def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tupl
 
 
 def distance_in_words(distances: Sequence[float]) -> str:
-    """The distances with most of a table's weight, counted from the query; "" if it is spread wider."""
+    """Where most of a table's weight is, seen from the query: "the previous token"; "" if it is spread wider."""
     peak = max(range(len(distances)), key=distances.__getitem__)
     if distances[peak] >= ON_ONE and 0 < peak < len(distances) - 1:
         return _one_distance(peak - MAX_DISTANCE)

@@ -66,7 +66,7 @@ class Batch:
         return self._with_outputs(group, lambda tap: torch.from_numpy(means.taps[tap])[None, :, None])
 
     def with_resampled(self, group: HeadGroup) -> tuple[Tensor, Tensor]:
-        """`run` with the output of these heads at each token replaced by that for another text's token."""
+        """`run` with the output of these heads at each token replaced by their output at a token of another text."""
         return self._with_outputs(
             group,
             lambda tap: self.states[tap][self.donors].gather(
@@ -95,9 +95,9 @@ class Batch:
 def measure_worth(
     model: TextClassifier, rows: Sequence[Sequence[int]], means: Means, layer: int
 ) -> NDArray[np.float64]:
-    """For each head of a layer, the mean KL divergence of the output over texts, given as ids (T,) each: (H, 2).
+    """How much the model's output changes without each head of a layer: KL divergences (H, 2), averaged over texts.
 
-    The first is with the head's output averaged, the second with another text's. Texts are padded.
+    Column 0 is with the head's output averaged, column 1 with another text's. `rows` has the ids (T,) of each text.
     """
     batch = Batch(model, pad_rows(rows), torch.zeros(len(rows), dtype=torch.long), np.random.default_rng(0))
     worths = np.zeros((model.config.n_heads, 2))
@@ -111,7 +111,7 @@ def measure_worth(
 def _align(ids: Tensor, real: Tensor | None, donors: Tensor) -> Tensor:
     """For each token, the position of the donor's token that stands in for it, (B, T).
 
-    It is the same position; a donor with fewer tokens begins again after its first token.
+    It is the same position; a donor with fewer tokens is repeated from its second token on.
     """
     positions = torch.arange(ids.shape[1]).expand(ids.shape)  # B T
     if real is None:

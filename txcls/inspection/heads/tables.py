@@ -25,7 +25,7 @@ MAX_DISTANCE = 8
 ROUNDS = 20
 """Number of rounds of iterative scaling."""
 PRIOR = 3.0
-"""Each word counts as if it had also occurred this often with the average weight, which keeps rare words moderate."""
+"""Each word counts as if it had also occurred this often with the average weight, which moderates rare words."""
 LIMIT = 12.0
 """Maximum magnitude of a log weight."""
 
@@ -35,8 +35,8 @@ class Tables:
     """One table for each of N heads: a query's weight on a key is proportional to exp(word + distance).
 
     Attributes:
-        words: (N, V) log weights, with mean 0 over the tokens of the training texts; zeros if words do not count.
-        distances: (N, 2 MAX_DISTANCE + 1) log weights, beginning with keys before the query; zeros likewise.
+        words: (N, V) log weights, with mean 0 over the tokens of the training texts; zeros if the table ignores words.
+        distances: (N, 2 MAX_DISTANCE + 1) log weights, first those of keys before the query; zeros if ignored.
     """
 
     words: Tensor
@@ -96,8 +96,8 @@ class FittedTables:
 def fit_tables(classifier: Predictor, texts: TokenisedTexts) -> FittedTables:
     """For every head, the tables whose weights are closest to its own attention on these texts.
 
-    They minimise the cross-entropy between the head's weights and theirs, to which the head contributes only its total
-    weight on each word and at each distance: iterative scaling (Darroch & Ratcliff 1972,
+    They minimise the cross-entropy between the head's weights and theirs, which depends on the head only through its
+    total weight on each word and at each distance. The method is iterative scaling (Darroch & Ratcliff 1972,
     https://doi.org/10.1214/aoms/1177692379).
     """
     config = classifier.checkpoint.config.model

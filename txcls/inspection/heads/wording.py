@@ -34,7 +34,7 @@ VERDICT_NAMES: Mapping[Verdict, str] = {
 NONE = "none"
 TABLE_NAMES: Mapping[TableKind, str] = {"distance": "distances", "word": "tokens", "both": "distances and tokens"}
 CERTAIN = 0.001
-"""Minimum lower end of the 95 % interval of a loss of accuracy that is certain; among many, some exceed 0 by chance."""
+"""A loss of accuracy is certain if its 95 % interval starts at this or above; of many, some exceed 0 by chance."""
 CORRECTION = 1.6
 """How much wider an interval is if it is corrected for some 32 heads and outputs (Bonferroni; 3.16 instead of 1.96)."""
 
@@ -104,7 +104,7 @@ def _fails_on_output(record: HeadRecord) -> bool:
 
 
 def restored_sentence(record: HeadRecord) -> str:
-    """The test behind the sentence: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
+    """The test behind `sentence`: "… A fixed table of distances keeps 92 % of the effect (90 to 94 %; …) …"."""
     kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
     table = record.tables[kind]
     is_denied = record.verdict in ("no rule", "undecided") and table.high < IN_PART
@@ -162,7 +162,7 @@ def _cost(effect: Effect) -> str:
 
 
 def cost_averaged(worth: Worth, measured: HeadMeasurements) -> str:
-    """What it costs on the test texts to replace the output by its mean, in short."""
+    """A short text on the accuracy lost on the test texts if a part's output is replaced by its mean."""
     effect, accuracy = worth.mean, measured.accuracy
     if effect.lost_low >= CERTAIN and round(effect.lost_high, 3) >= MIN_COST:
         now = percentage(accuracy - effect.lost)
@@ -171,7 +171,7 @@ def cost_averaged(worth: Worth, measured: HeadMeasurements) -> str:
 
 
 def worth_in_words(worth: Worth) -> str:
-    """Both losses in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
+    """Both losses of accuracy in short: "points of accuracy lost: 13 if its output is averaged, 29 if it comes …"."""
     if max(round(worth.mean.lost, 3), round(worth.resampled.lost, 3)) <= 0:
         return "no loss of accuracy measured if its output is averaged or comes from another text"
     mean, other = map(_loss_in_words, (worth.mean, worth.resampled))

@@ -58,7 +58,7 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     """All steps of the forward pass of one text; the steps depend on the classifier's configuration.
 
     Raises:
-        TraceError: the text contains no word, a setting has no steps, or model.py computes something else than they do.
+        TraceError: the text contains no word, a setting has no steps, or model.py does not compute what they show.
     """
     if reason := not_available(classifier.checkpoint.config.model, "steps"):
         raise TraceError(f"Step by step is {reason}")

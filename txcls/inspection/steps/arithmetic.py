@@ -20,8 +20,8 @@ class Arithmetic:
     """How one number is computed.
 
     `lines` are LaTeX, from symbols to numbers to the result. `value` is the result in float64. `terms` is a table of
-    the summed terms, with a row per label and a column per header; None if nothing is summed. `note` is a sentence on
-    the lines.
+    the summed terms, with a row per label and a column per header; None if nothing is summed. `note` is a sentence
+    about the lines.
     """
 
     lines: tuple[str, ...]
@@ -146,7 +146,7 @@ def _exp(exponent: str) -> str:
 
 
 def in_latex(epsilon: float) -> str:
-    """A small number, a power of ten as such: 10^{-5}."""
+    """A small number as LaTeX; a power of ten is written as one: 10^{-5}."""
     exponent = math.log10(epsilon)
     return f"10^{{{exponent:.0f}}}" if exponent.is_integer() else f"{epsilon:g}"
 

@@ -46,7 +46,7 @@ def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkSt
 def norm_step(
     run: ForwardPass, name: str, title: str, norm: LayerNorm, previous: WalkStep, layer: int | None
 ) -> WalkStep:
-    """A LayerNorm of the output of the step `previous`; `name` is its attribute path in its layer, or in the model."""
+    """The step of a LayerNorm that reads the step `previous`; `name` is the norm's path in its layer or the model."""
     stream, weight, bias = previous.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
     epsilon = in_latex(norm.epsilon)
     return WalkStep(
@@ -78,7 +78,7 @@ def norm_step(
 
 
 def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, output: WalkStep, values: FloatArray) -> WalkStep:
-    """The residual stream plus the output of attention or feed-forward."""
+    """The step that adds the output of attention or feed-forward to the residual stream."""
     is_pre = run.config.norm == "pre"
     tap = "resid_mid" if part == "attn" else "resid_post"
     return WalkStep(

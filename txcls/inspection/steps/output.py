@@ -138,7 +138,7 @@ def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> Wa
 
 
 def _pooler(run: ForwardPass, previous: WalkStep) -> WalkStep:
-    """The hidden layer between the text vector, the output of the step `previous`, and the class head."""
+    """The step of the hidden layer between the text vector (the output of `previous`) and the class head."""
     dense, is_tanh = run.model.pool.dense, run.config.pooler == "tanh"
     function = (r"\tanh", math.tanh) if is_tanh else (r"\mathrm{ReLU}", lambda value: max(0.0, value))
     return WalkStep(

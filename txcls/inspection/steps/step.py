@@ -37,8 +37,8 @@ def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", la
     All lines are returned if one of the two is not found, as in a changed model.py.
 
     Args:
-        first: the first line is the first one that contains this; "" for all lines.
-        last: the last line is the next one that contains this; "" for a single line.
+        first: the excerpt begins with the first line that contains this; "" for all lines.
+        last: the excerpt ends with the next line that contains this; "" for a single line.
     """
     lines, number = inspect.getsourcelines(owner)
     begin = next((index for index, line in enumerate(lines) if first in line), len(lines))
