@@ -17,7 +17,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import Dropout, TextClassifier
 from txcls.training import objectives
-from txcls.training.from_pretrained import start_from
+from txcls.training.from_pretrained import copy_pretrained_weights
 from txcls.training.objectives import Classify
 from txcls.training.optimizer import learning_rate, make_optimizer, set_learning_rate
 
@@ -281,7 +281,7 @@ def test_fifty_steps_from_the_shipped_encoder_have_the_losses_and_weights_of_pyt
     config = checkpoint.config.model.model_copy(update={"pooling": "mean"})
     torch.manual_seed(0)
     model = TextClassifier(config, vocab_size=checkpoint.tokenizer.vocab_size, n_classes=CLASSES)
-    start_from(model, checkpoint)
+    copy_pretrained_weights(model, checkpoint)
     texts = [checkpoint.tokenizer.encode(text).ids for text in TEXTS]
     labels = [b % CLASSES for b in range(len(texts))]
     used = sorted({token for ids in texts for token in ids})

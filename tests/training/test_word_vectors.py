@@ -9,7 +9,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.model import TextClassifier
 from txcls.text.vocabulary import PAD
 from txcls.training import word_vectors
-from txcls.training.word_vectors import start_from_texts
+from txcls.training.word_vectors import initialise_from_texts
 
 VOCAB_SIZE, WIDTH = 30, 6
 """Width of the vectors; the model has one dimension more, for the logarithms of their lengths."""
@@ -70,7 +70,7 @@ def test_directions_and_pooling_weights_are_those_of_a_singular_value_decomposit
     monkeypatch.setattr(word_vectors, "N_ITERATIONS", 40)  # random texts have singular values close to one another
     texts, model = _texts(40), _model()
     before = model.embeddings.token.weight.detach().clone()
-    start_from_texts(model, texts, seed=0, pieces=pieces or None)
+    initialise_from_texts(model, texts, seed=0, pieces=pieces or None)
     occurs = np.unique(texts.ids)
     weight = model.embeddings.token.weight.detach()
     expected = _expected_vectors(texts, pieces)[occurs]
@@ -93,7 +93,7 @@ def test_directions_and_pooling_weights_are_those_of_a_singular_value_decomposit
 def test_with_few_texts_the_other_dimensions_stay_random() -> None:
     texts, model = _texts(3), _model()
     before = model.embeddings.token.weight.detach().clone()
-    start_from_texts(model, texts, seed=0)
+    initialise_from_texts(model, texts, seed=0)
     weight, occurs = model.embeddings.token.weight.detach(), np.unique(texts.ids)
     assert torch.equal(weight[:, 3:-1], before[:, 3:-1])
     assert not torch.equal(weight[occurs, :3], before[occurs, :3])
@@ -105,5 +105,5 @@ def test_embeddings_narrower_than_the_model_leave_its_pooling_alone() -> None:
     config = ModelConfig(d_model=8, d_embedding=WIDTH + 1, n_heads=1, n_layers=1, init="xavier")
     model = TextClassifier(config, vocab_size=VOCAB_SIZE, n_classes=2)
     before = model.pool.score.weight.detach().clone()
-    start_from_texts(model, _texts(40), seed=0)
+    initialise_from_texts(model, _texts(40), seed=0)
     assert torch.equal(model.pool.score.weight, before)

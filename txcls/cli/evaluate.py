@@ -160,7 +160,7 @@ def report(
             numbers = [file_rows.numbers[row] for row in chosen]
             result = replace(result, rows_description=description, row_numbers=numbers)
         if doubts and result.predictions is not None:
-            is_learned = file_rows is not None and file_rows.learned >= MIN_KNOWN
+            is_learned = file_rows is not None and file_rows.share_trained_on >= MIN_KNOWN
             own_probabilities = None if is_learned else result.predictions.probabilities
             note("fitting linear models to check the labels (not with --doubts 0) …")
             try:

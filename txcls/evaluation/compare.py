@@ -239,7 +239,7 @@ def _rows_of_neither(both: Sequence[Checkpoint], path: Path | None) -> list[Labe
     files = [rows_of_file(checkpoint, path) for checkpoint in both]
     rows = [{number: row for row, number in enumerate(file.numbers)} for file in files]
     common = sorted(rows[0].keys() & rows[1].keys())
-    if not common or any(file.learned >= MIN_KNOWN for file in files):
+    if not common or any(file.share_trained_on >= MIN_KNOWN for file in files):
         raise DataError(f"{path.name}: one of the two was trained on these rows; give a file that neither has seen")
     return [file.labelled.subset(row[n] for n in common) for file, row in zip(files, rows, strict=True)]
 

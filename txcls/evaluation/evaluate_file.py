@@ -29,7 +29,7 @@ class FileRows(NamedTuple):
         about: a description of the rows.
         is_held_out: whether these are only the rows of the file that training held out.
         n_unknown: number of rows left out because the checkpoint does not know their class.
-        learned: estimated share of the rows that the checkpoint was trained on.
+        share_trained_on: estimated share of the rows that the checkpoint was trained on.
         numbers: the number of each row in the file, (N,).
     """
 
@@ -39,12 +39,14 @@ class FileRows(NamedTuple):
     about: str
     is_held_out: bool
     n_unknown: int
-    learned: float
+    share_trained_on: float
     numbers: list[int]
 
     def metrics(self, accuracy: float) -> dict[str, float]:
         """Further metrics: held out, or the share trained on; the accuracy if unknown classes count as errors."""
-        metrics: dict[str, float] = {"held_out": True} if self.is_held_out else {"learned": round(self.learned, 4)}
+        metrics: dict[str, float] = (
+            {"held_out": True} if self.is_held_out else {"learned": round(self.share_trained_on, 4)}
+        )
         if self.n_unknown:
             share = accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
             metrics |= {"accuracy_with_unknown": round(share, 6)}

@@ -97,7 +97,7 @@ def tokenizer_from(init: Checkpoint, config: RunConfig) -> Tokenizer:
     return Tokenizer.from_dict({**init.tokenizer.to_dict(), **changes})
 
 
-def start_from(model: Encoder, init: Checkpoint) -> None:
+def copy_pretrained_weights(model: Encoder, init: Checkpoint) -> None:
     """Copy a pre-trained model's embeddings, blocks, final norm, and the positions that both models have.
 
     Raises:

@@ -219,12 +219,12 @@ class _TokenLoss(torch.autograd.Function):
             target_logits = logits.gather(-1, chunk_targets)  # R 1
             right += (target_logits == highest).sum()
             exponentials = logits.sub_(highest).exp_()  # R V
-            sum_over_processes = exponentials.sum(-1, keepdim=True)  # R 1
-            total += (highest + sum_over_processes.log() - target_logits).sum()
+            denominator = exponentials.sum(-1, keepdim=True)  # R 1
+            total += (highest + denominator.log() - target_logits).sum()
             if not needs_gradient:
                 continue
             # In place, to stay in cache: (softmax - one-hot target) / N.
-            chunk_gradient = exponentials.mul_(1.0 / (n * sum_over_processes)).scatter_add_(
+            chunk_gradient = exponentials.mul_(1.0 / (n * denominator)).scatter_add_(
                 -1, chunk_targets, exponentials.new_full(chunk_targets.shape, -1.0 / n)
             )
             if bias_gradient is not None:

@@ -20,7 +20,7 @@ from txcls.data.splits import first_copies
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.predict_logits import mean_states, predict_logits
 from txcls.model import TextClassifier
-from txcls.training.from_pretrained import start_from, tokenizer_from
+from txcls.training.from_pretrained import copy_pretrained_weights, tokenizer_from
 from txcls.training.loop import fit
 from txcls.training.objectives import Classify
 from txcls.training.supervised import Head
@@ -57,7 +57,7 @@ def choose_start(
     def new_model() -> TextClassifier:
         torch.manual_seed(seed)
         model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
-        start_from(model, init)
+        copy_pretrained_weights(model, init)
         return model
 
     say("fitting a logistic regression on the frozen encoder")

@@ -30,12 +30,12 @@ from txcls.evaluation.fit_calibration import fit_token_counts, with_calibration
 from txcls.inference.device import choose_device
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer
-from txcls.training.from_pretrained import check_unread, settings_from, start_from, tokenizer_from
+from txcls.training.from_pretrained import check_unread, copy_pretrained_weights, settings_from, tokenizer_from
 from txcls.training.loop import Progress, fit, training_facts
 from txcls.training.objectives import Classify
 from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
-from txcls.training.word_vectors import start_from_texts
+from txcls.training.word_vectors import initialise_from_texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +192,11 @@ def prepare(
     torch.manual_seed(config.train.seed)
     model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
     if init is not None:
-        start_from(model, init)
+        copy_pretrained_weights(model, init)
     elif config.train.embeddings_from_texts:
         report("computing the initial weights from the training texts")
         pieces = tokenizer.vocabulary.tokens if tokenizer.byte_pairs is not None else None
-        start_from_texts(model, training, seed=config.train.seed, pieces=pieces)
+        initialise_from_texts(model, training, seed=config.train.seed, pieces=pieces)
     objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=tokenizer.blank)
     return Prepared(tokenizer, training, validation, model, objective)
 

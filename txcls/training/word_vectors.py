@@ -26,7 +26,7 @@ LAYER_SCALE = 0.1
 """Factor of the matrices that write to the residual stream."""
 
 
-def start_from_texts(
+def initialise_from_texts(
     model: TextClassifier, texts: TokenisedTexts, *, seed: int, pieces: Sequence[str] | None = None
 ) -> None:
     """Initialise a model so that, before training, it pools the vectors that latent semantic analysis gives to texts.

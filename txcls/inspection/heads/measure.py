@@ -117,8 +117,8 @@ def measure(
             for name, table in tables.items():
                 found[index, name].append(batch.with_tables(table, group, n_heads=config.n_heads))
         for layer in layers:
-            found[-1 - layer, "mean"].append(batch.without_feed_forward(layer, means))
-            found[-1 - layer, "resampled"].append(batch.without_feed_forward(layer, None))
+            found[-1 - layer, "mean"].append(batch.with_feed_forward_replaced(layer, means))
+            found[-1 - layer, "resampled"].append(batch.with_feed_forward_replaced(layer, None))
         if on_text is not None:
             on_text(done, len(texts))
     if not original:
@@ -139,7 +139,7 @@ def measure(
         n_training=fitted.n,
         accuracy=float(is_correct.mean()),
         heads=tuple(
-            HeadRecord(**vars(record), **_telling_weights(classifier, fitted, number, both=record.best == "both"))
+            HeadRecord(**vars(record), **_strongest_weights(classifier, fitted, number, both=record.best == "both"))
             for number, record in enumerate(of_groups[: len(singles)])
         ),
         feed_forward=tuple(
@@ -225,7 +225,7 @@ def _effect(kl: Floats, right: NDArray[np.bool_], is_correct: NDArray[np.bool_])
     return Effect(mean, max(0.0, mean - error), mean + error, lost.value, lost.low, lost.high)
 
 
-def _telling_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:
+def _strongest_weights(classifier: Predictor, fitted: FittedTables, number: int, *, both: bool) -> dict[str, Any]:
     """The fields `distances` and `words` of a head's record, from its "both" table or from the two other tables."""
     kinds: tuple[TableKind, TableKind] = ("both", "both") if both else ("distance", "word")
     of_pairs = fitted.of_kind[kinds[0]].distances[number].exp() * fitted.pairs  # 2 MAX_DISTANCE + 1

@@ -82,7 +82,7 @@ class Restored:
     lost: float
 
     @property
-    def most(self) -> float:
+    def corrected_high(self) -> float:
         """The upper end of the corrected interval."""
         return 2 * self.share - self.least
 
@@ -136,7 +136,7 @@ class HeadsRecord(Worth):
         if self.is_negligible:
             return "hardly matters"
         # If an interval reaches the bound, a table may replace them, but its control may too, or the texts are too few.
-        return "undecided" if max(table.most for table in self.tables.values()) >= IN_PART else "no rule"
+        return "undecided" if max(table.corrected_high for table in self.tables.values()) >= IN_PART else "no rule"
 
     @property
     def is_negligible(self) -> bool:

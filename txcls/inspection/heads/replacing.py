@@ -74,7 +74,7 @@ class Batch:
             ),
         )
 
-    def without_feed_forward(self, layer: int, means: Means | None) -> tuple[Tensor, Tensor]:
+    def with_feed_forward_replaced(self, layer: int, means: Means | None) -> tuple[Tensor, Tensor]:
         """`run` with the output of a feed-forward block averaged, or resampled if there are no `means`."""
         tap = f"layers.{layer}.ff_out"
         if means is not None:

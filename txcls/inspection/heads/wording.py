@@ -108,7 +108,7 @@ def restored_sentence(record: HeadRecord) -> str:
     kind = max(KINDS, key=lambda each: record.tables[each].share) if record.best is None else record.best
     table = record.tables[kind]
     is_denied = record.verdict in ("no rule", "undecided") and table.high < IN_PART
-    bound = f"at most {_percent(table.most)}" if is_denied else f"at least {_percent(table.least)}"
+    bound = f"at most {_percent(table.corrected_high)}" if is_denied else f"at least {_percent(table.least)}"
     corrected = "" if bound.endswith(NONE) else f"{bound}, corrected for all tests"
     if record.verdict == "hardly matters":
         best = ", ".join(filter(None, [f"the best keeps {_percent(table.share)}", corrected]))
