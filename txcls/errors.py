@@ -20,7 +20,7 @@ _OUTLINE.maxlevel = 4
 
 
 class Note(str):
-    """A sentence for the user, with a code ("detail": for --verbose), a `brief` form, and options of `train` for it."""
+    """A sentence for the user, with a code ("detail": for --verbose), a `brief` form, and `train` options to try."""
 
     code: str
     brief: str

@@ -28,7 +28,7 @@ def implemented(setting: str, value: str, *values: str) -> str:
     """Return the value of a setting, after checking that it is one of `values`, which model.py computes.
 
     Raises:
-        ValueError: it is another one.
+        ValueError: it is not one of them.
     """
     if value not in values:
         raise ValueError(f"{setting}: {value!r} is not implemented; expected {', '.join(values)}")
@@ -279,7 +279,7 @@ class Encoder(nn.Module):
 
     @property
     def n_parameters(self) -> int:
-        """Number of trained parameters, with those of the head."""
+        """Number of trained parameters, including those of the head."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def read(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:

@@ -25,7 +25,7 @@ from txcls.training.plan import plan_training
 from txcls.training.run_plan import train_as_planned
 
 MAX_REPEATS = 4
-"""Maximum number of rows read, on average, for each given row, if the rows have weights."""
+"""Maximum mean number of times that a row is read, if rows have weights."""
 
 
 class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -41,7 +41,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Attributes:
         classes_: the sorted labels, (C,), of the type given to `fit`.
-        class_prior_: the share of each class in the weight of the training rows, (C,).
+        class_prior_: the share of each class in the total weight of the training rows, (C,).
         classifier_: the `txcls.Classifier`, which can be inspected and saved.
     """
 
@@ -102,7 +102,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
 
 def _repeats(weights: NDArray[np.float64], *, seed: int) -> NDArray[np.int64]:
-    """How often each of N rows is read: as its weight, with the lowest positive one as 1 unless that makes too many."""
+    """How often each of N rows is read, (N,): in proportion to its weight, at most MAX_REPEATS times on average."""
     scaled = weights * min(1 / weights[weights > 0].min(), MAX_REPEATS * len(weights) / weights.sum())
     below = np.floor(scaled + 1e-9)
     is_above = np.random.default_rng(seed).random(len(weights)) < scaled - below

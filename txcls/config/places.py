@@ -31,7 +31,7 @@ IMPLEMENTED: Mapping[str, Mapping[str | bool | float, tuple[Place, ...]]] = {
     "pool_padding": {False: ALL, True: ("steps",)},
     "fixed_length": {False: ALL, True: ("steps",)},
 }
-"""The places that implement each value. No place implements a value that is not listed; of a setting that is not
+"""The places that implement each value. No place implements a value that is not listed; for a setting that is not
 listed, every place implements only the default."""
 UNREAD = ("init", "token_bias", "tie_output", "qkv_bias", "output_bias", "dropout", "attention_dropout")
 """Settings that these places need not read: they matter only in training, in language models, or as missing weights."""

@@ -174,13 +174,13 @@ class DataConfig(Section):
     label_column: str | None = None
     """For `table`: the label column; None looks for a common name."""
     n_columns: int | None = None
-    """For `table`: the number of columns, if one of these two has no name in the file, only a number."""
+    """For `table`: the number of columns, if the text or label column has only a number in the file, no name."""
     strip_html: bool = False
     """For `table`: read only the visible text of HTML."""
     label_names: tuple[tuple[str, str], ...] = ()
     """For `table`: pairs of a label and the one that it was merged into; "" leaves its rows out."""
     merge_labels: bool = False
-    """For `table`: merge labels that seem to be spellings of one, and leave out placeholders such as n/a."""
+    """For `table`: merge labels that seem to be spellings of one class, and leave out placeholders such as n/a."""
     sheet: str | None = None
     """For `table`: the workbook's sheet; None for the one with the most rows."""
     test_file: str | None = None

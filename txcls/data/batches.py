@@ -117,7 +117,7 @@ def length_bucketed_batches(
 
 
 def _split_by_tokens(rows: Int64, lengths: Int64, limit: int, *, max_rows: int | None = None) -> list[Int64]:
-    """Split rows, sorted by length, into batches of one row or at most `limit` tokens with padding; longest first."""
+    """Split rows sorted by length into batches of at most `limit` tokens with padding (or one row), longest first."""
     batches = []
     end = len(rows)
     while end:  # start with the longest rows, since a batch is padded to the length of its longest row
@@ -128,7 +128,7 @@ def _split_by_tokens(rows: Int64, lengths: Int64, limit: int, *, max_rows: int |
 
 
 def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[Int64]:
-    """Yield all rows, shortest first, in batches of one row or of at most `batch_size` rows and MAX_TOKENS tokens."""
+    """Yield all rows, shortest first, in batches of at most `batch_size` rows and MAX_TOKENS tokens (or one row)."""
     row_lengths = np.fromiter(lengths, dtype=np.int64)
     order = np.argsort(row_lengths, kind="stable")
     return reversed(_split_by_tokens(order, row_lengths[order], MAX_TOKENS, max_rows=batch_size))
@@ -139,7 +139,7 @@ def pad_batch(
 ) -> tuple[Int64, Int64]:
     """The ids (B, T) of these rows, padded with PAD to the longest one (T at least 1), and their labels (B,).
 
-    If T is more than twice `multiple`, it is rounded up to a multiple, but not beyond the longest of all rows.
+    If T is more than twice `multiple`, it is rounded up to a multiple of it, but not beyond the longest of all rows.
     """
     rows = np.asarray(indices, dtype=np.int64)
     starts = tokenised.offsets[rows]

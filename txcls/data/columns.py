@@ -39,7 +39,7 @@ id index date time url link number no name user author datum zeit fecha data hor
 auteur
 """
 TEXT_NAMES, LABEL_NAMES = tuple(_COMMON_TEXT.split()), tuple(_COMMON_LABEL.split())
-"""Common names of text and label columns without case and accents, the most likely first; as in the playground."""
+"""Common names of text and label columns in lower case, unaccented, likeliest first, as in the playground."""
 _HEADLINES = ("subject", "title", "headline", "heading", "summary")
 _BODIES = ("body", "text", "description", "message", "content", "comment", "review", "question", "details")
 """Two columns with such names contain the two parts of each text."""
@@ -47,10 +47,10 @@ _NOT_LABELS = tuple(_COMMON_OTHER.split())
 JOINER = " + "
 """Joins the names of several text columns."""
 MAX_SAMPLED_LENGTH, PREDICTED_ROWS = 2000, 1000
-"""Number of characters of a value in a sample, and of rows in which the texts predict a column."""
+"""Maximum number of characters kept of a sampled value, and of rows used to test what the texts predict."""
 MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
-"""The column that texts predict best is chosen if its score leads the second-best by MIN_ADVANTAGE, or the most likely
-column's by UNPREDICTED where that score is below UNPREDICTED."""
+"""The column that the texts predict best is chosen if its score exceeds the second-best by MIN_ADVANTAGE, or exceeds
+the score of the most likely column by UNPREDICTED and the latter score is below UNPREDICTED."""
 SPECIFIED, AS_IN_TRAINING = "as specified", "as in training"
 """Reasons for columns that were not guessed."""
 _BY_NAME, _BY_CONTENTS = "recognised by its name", "recognised by its contents"
@@ -58,8 +58,8 @@ _BY_NAME, _BY_CONTENTS = "recognised by its name", "recognised by its contents"
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """Statistics of a column: the share of rows with a value; the number of such rows and of distinct values in them,
-    the mean numbers of characters and words, the share without letters, and the three most frequent, shortened."""
+    """Statistics of a column: the share of rows with a value; and for these values their number, the number of distinct
+    ones, mean numbers of characters and words, the share without letters, and the three most frequent, shortened."""
 
     name: str
     filled: float
@@ -98,7 +98,7 @@ class ColumnFacts:
 
     @property
     def order(self) -> tuple[bool, bool, bool, float]:
-        """Sorts columns by how likely they are to have the labels."""
+        """A sort key: columns that are more likely to contain the labels come first."""
         has_unlikely_name = any(word in _NOT_LABELS for word in _words(self.name))
         return has_unlikely_name, self.filled < 0.5, self.numbers > 0.5, self.distinct / self.n
 
@@ -115,7 +115,7 @@ class Guess:
     Attributes:
         config: the settings that a checkpoint stores to read other tables in the same way; the text column may name
             several columns, such as `subject + body`.
-        reasons: for the text and the label column; details, unless the labels were recognised by their contents.
+        reasons: why each column was chosen; only a label column recognised by its contents is more than a detail.
         is_guessed: whether a column was guessed, rather than specified or the same as in training.
     """
 
@@ -136,7 +136,7 @@ class Guess:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The reasons and hints, and whether tags are left out of the texts, as shown to the user."""
+        """The reasons and hints, and a remark if HTML tags are left out of the texts, as shown to the user."""
         html = ("The texts are HTML; only their visible text is used.",) if self.config.strip_html else ()
         return (*self.reasons, *self.hints, *html)
 
@@ -187,7 +187,7 @@ def number_column(number: int) -> str:
 
 
 def is_numbered(name: str) -> bool:
-    """Whether a column has no name in its file, but one from `number_column`."""
+    """Whether a column's name comes from `number_column`, since it has none in its file."""
     return re.fullmatch(r"column \d+", name) is not None
 
 
@@ -220,9 +220,9 @@ def guess_columns(
     sheet: str | None = None,
     merge: bool = False,
 ) -> Guess:
-    """The text and label columns: those given, for the given reasons, otherwise guessed.
+    """The text and label columns: the given ones, with the given reasons; a column that is not given is guessed.
 
-    `sheet` and `merge` are as asked for: the workbook's sheet, and whether spellings of a label are merged.
+    The result's config stores `sheet` (a workbook's) and `merge` (whether spellings of a label are merged).
 
     Raises:
         DataError: a given column does not exist, both are the same, or no column looks like texts or like labels.
@@ -284,7 +284,7 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.naive_bayes import ComplementNB
 
-    names = [fold_case(label_name(value)) for value in values[:PREDICTED_ROWS]]  # spellings are one class
+    names = [fold_case(label_name(value)) for value in values[:PREDICTED_ROWS]]  # different spellings count as one
     pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), names, strict=True)
     rows = [(text[:MAX_SAMPLED_LENGTH], value) for text, value in pairs if text and value]
     if len(rows) < 4 or len({value for _, value in rows}) < 2:
@@ -298,7 +298,7 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
 
 
 def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_label: bool, file: str) -> DataError:
-    """Why there are no texts or no labels."""
+    """The error that says why no text column or no label column was found."""
     for column in _with_common_names(facts, LABEL_NAMES):
         if not has_label and column.name not in parts and column.distinct == 1:
             notes = " ".join(label_notes({column.examples[0]: column.n}))
@@ -340,7 +340,7 @@ def _words(name: str) -> list[str]:
 
 
 def _find_texts(facts: Sequence[ColumnFacts], columns: Columns, *, excluded: str | None) -> tuple[tuple[str, ...], str]:
-    """The column of the texts, or the two of headlines and bodies in the table's order, and why; ((), "") if none."""
+    """The text column, or a headline and a body column in the table's order, and why; ((), "") if there is none."""
     others = [column for column in facts if column.name != excluded]
     text = next((column for column in _with_common_names(others, TEXT_NAMES) if column.varies), None)
     if text is None:
@@ -366,7 +366,7 @@ def _find_texts(facts: Sequence[ColumnFacts], columns: Columns, *, excluded: str
 
 
 def _mostly_contains(values: Sequence[object], parts: Sequence[object]) -> bool:
-    """Whether at least half of the values with a part contain it."""
+    """Whether, in at least half of the rows with a part, the value contains it."""
     pairs = [(value, part) for value, part in zip(map(label_name, values), map(label_name, parts), strict=True) if part]
     return sum(part in value for value, part in pairs) >= 0.5 * max(len(pairs), 1)
 

@@ -181,7 +181,7 @@ class Rows(NamedTuple):
 class SplitDataset:
     """A data set's rows; each split is read on first access.
 
-    `validation` has the published rows, or else those that training with the preset of this name holds out of `train`.
+    `validation` has the published rows; if there are none, the training rows that the preset of this name holds out.
     """
 
     def __init__(self, dataset: Dataset, config: DataConfig) -> None:

@@ -1,4 +1,4 @@
-"""Find and open files, plain, compressed or in archives; what cannot be read raises DataError with the file named.
+"""Find and open files, plain, compressed or in archives; if one cannot be read, DataError names it.
 
 `replacing` replaces a file atomically: after a crash or on a full disk, readers find the old or the new file.
 """
@@ -33,12 +33,12 @@ _BLOCK = 1 << 20
 MIXED = "utf-8 and cp1252"
 """The encoding of a file in which most lines that are not ASCII are UTF-8, and the others are read as Windows-1252."""
 MAX_NOT_ASCII = 0.35
-"""In Windows-1252 text, at most this share of the letters is not ASCII (a tenth in French); of Thai read as
-Windows-1252, nearly all."""
+"""Maximum share of letters outside ASCII in a file that is read as Windows-1252: a tenth in French, but nearly all in
+Thai that was saved in another encoding."""
 
 
 def _as_windows_1252(error: UnicodeError) -> tuple[str, int]:
-    """Decode the bytes that are not UTF-8, for `codecs.register_error`."""
+    """Decode bytes that are not UTF-8 as Windows-1252; an error handler for `codecs.register_error`."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
 

@@ -65,7 +65,7 @@ class KnownShare:
 
     @property
     def share(self) -> float:
-        """The share of the distinct texts that are known; an estimate if the sketch is of a part of them."""
+        """The share of the distinct texts that are known; an estimate if the sketch lacks some known texts."""
         return len(self._compared & self._known) / max(len(self._compared), 1)
 
     def __str__(self) -> str:

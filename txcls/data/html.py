@@ -24,12 +24,12 @@ def are_html(texts: Sequence[str]) -> bool:
 
 
 def reduce_html(text: str, config: DataConfig) -> str:
-    """The text; only its visible part if HTML was removed from the training texts."""
+    """The text, or only its visible part if HTML was removed from the training texts."""
     return without_html(text) if config.strip_html else text
 
 
 def html_note(config: DataConfig, cleaning: Collection[str]) -> str:
-    """How a classifier with these cleaning steps reads texts that are HTML."""
+    """A note on how a classifier with these cleaning steps reads texts that are HTML."""
     if config.strip_html:
         return "Many of the texts are HTML; only their visible text is read, as in training."
     if "html_tags" in cleaning:

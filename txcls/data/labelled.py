@@ -1,4 +1,4 @@
-"""Labelled rows from Python, and those of a table, for training and evaluation."""
+"""Labelled rows from Python or from a table, for training and evaluation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ def dataset_from_rows(
 
 
 MAX_READ_ROWS, MIN_LABELLED = 5000, 0.5
-"""Maximum number of texts that are checked, and the share of texts with a line that begins with the label."""
+"""Maximum number of texts checked, and minimum share with a line beginning with the label for a warning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def labelled_rows(table: Table, guess: Guess) -> TableRows:
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
     """Yield warnings about labels, and about problems in at most MAX_READ_ROWS random texts, each with its remedy.
 
-    `merged` is for `label_notes`. HTML is noted only in texts given in Python, since tables are read without it.
+    `merged` is passed to `label_notes`. HTML is noted only in texts from Python, since tables are read without it.
     """
     if not merged:
         yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
@@ -223,7 +223,7 @@ def read_labelled(
 
 
 def _read_as_configured(table: Table, guess: Guess, config: DataConfig) -> tuple[TableRows, Guess]:
-    """The rows of the guessed columns, with the other settings of a configuration."""
+    """The rows of the guessed columns, read with the other settings of `config`, and the guess with these settings."""
     same = {name: getattr(config, name) for name in ("strip_html", "label_names", "merge_labels", "sheet")}
     guess = replace(guess, config=guess.config.model_copy(update=same))
     return labelled_rows(table, guess), guess

@@ -17,7 +17,7 @@ SEPARATORS = (";", "|", ",")
 MIN_MULTILABEL = 0.05
 """Minimum fraction of rows with several labels for a note."""
 MAX_COMPARED = 300
-"""With more different labels, only those that differ in capitals, accents and marks are compared."""
+"""With more different labels, only variants that differ in capitals, accents and punctuation are found."""
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
@@ -25,12 +25,12 @@ _ENDINGS = ("es", "x", "n", "en", "e", "er")
 _PAIRS_OF_ENDINGS = (
     ("y", "ies"), ("ao", "oes"), ("ao", "aes"), ("al", "ais"), ("el", "eis"), ("al", "aux"), ("m", "ns"), ("z", "ces"),
 )  # fmt: skip
-"""Endings of one and of many in English, German, French, Spanish and Portuguese, without accents."""
+"""Singular and plural endings in English, German, French, Spanish and Portuguese, without accents."""
 
 
 def label_variants(counts: Mapping[str, int]) -> dict[str, str]:
-    """Labels that seem to be other spellings of a class, and its most frequent spelling: by the same rule as the
-    playground (`web/playground/table/labels.js`)."""
+    """Labels that seem to be other spellings of a class, each mapped to the most frequent spelling, by the same rule as
+    in the playground (`web/playground/table/labels.js`)."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         by_key[_spelling_key(name)].append(name)
@@ -50,7 +50,7 @@ def label_variants(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def fold_case(name: str) -> str:
-    """A name without case and accents."""
+    """A name in lower case without accents."""
     letters = (letter for letter in unicodedata.normalize("NFKD", name) if unicodedata.category(letter)[0] != "M")
     return " ".join("".join(letters).lower().replace("ß", "ss").split())
 
@@ -67,7 +67,7 @@ def _spelling_key(name: str) -> str:
 
 
 def _are_alike(larger: str, smaller: str, share: float) -> bool:
-    """Whether a label, which has this share of the rows of a larger one, seems to be the same class."""
+    """Whether a label with `share` times as many rows as a larger one seems to be the same class."""
     if min(len(larger), len(smaller)) < 3 or max(len(larger), len(smaller)) > 60:
         return False
     bare = [_without_mark(name) for name in (larger, smaller)]
@@ -97,7 +97,7 @@ def _without_mark(name: str) -> str:
 
 
 def _ending_between(short: str, long: str) -> str:
-    """The ending by which the longer word is another form of the shorter one; "" if it is not."""
+    """The ending that makes the longer word another form of the shorter one; "" if it is not."""
     if len(short) < 3 or (short, long) == ("new", "news"):
         return ""
     if long == f"{short}s":

@@ -146,7 +146,7 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
 def read_huffpost(path: Path, *, joiner: str = " ") -> dict[str, tuple[str, int]]:
     """The text and label of each row with text, in the published order, keyed by headline and description.
 
-    The key has a space between its parts and decides on duplicates and the split; the text has `joiner`.
+    The key joins them with a space and determines duplicates and the split; the text joins them with `joiner`.
 
     Raises:
         DataError: the file cannot be read, or a line is not in the published format.
@@ -388,4 +388,4 @@ PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...]
     (SNIPS, open_snips_or_atis),
     (ATIS, open_snips_or_atis),
 )
-"""The sets of this module, and the functions that open a folder or file."""
+"""The sets of this module, each with the function that opens its folder or file."""

@@ -20,9 +20,9 @@ Indices = NDArray[np.int64]
 MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of near copies, over their words and word pairs."""
 MAX_COMPARED_CHARACTERS, MAX_JOINED_CHARACTERS = 4000, 25_000_000
-"""Number of characters of each text that are compared, from its beginning, and their maximum number in all."""
+"""Number of characters compared at the beginning of each text, and their maximum total over all texts."""
 _NEIGHBOURS = 50
-"""Number of texts with an element in common that a text is compared with: all of them would take quadratic time."""
+"""Each text is compared with at most this many texts that share an element with it; all would take quadratic time."""
 _PAIRS_AT_ONCE = 4096
 """Number of pairs compared at a time, to limit memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
@@ -151,9 +151,9 @@ def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
 
 
 def _similar_pairs(texts: Sequence[str]) -> tuple[Indices, Indices]:
-    """Pairs of texts that are near copies, (P,) and (P,), which connect all that are.
+    """Pairs of texts that are near copies, (P,) and (P,), which link every group of near copies.
 
-    Of two sets of words and word pairs with a Jaccard similarity of s, ordered from rare to frequent, the first 1 - s
+    If two sets of words and word pairs, ordered from rare to frequent, have a Jaccard similarity of s, the first 1 - s
     of each share an element (prefix filtering, Chaudhuri, Ganti & Kaushik 2006). Each text is compared with the
     _NEIGHBOURS texts before it that share such an element.
     """
@@ -228,7 +228,7 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
 
 
 def _check(labels: Sequence[int], counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
-    """Raise DataError if there is one class, or a class has too few rows or texts to be in both splits."""
+    """Raise DataError if there are fewer than two classes, or one has too few rows or texts to be in both splits."""
     if (n := len(set(labels))) < 2:
         raise DataError(f"{len(labels)} rows of {n} class: expected at least two classes")
     if too_small := [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]:
@@ -322,7 +322,7 @@ def _n_validation(n: int) -> int:
 def _hold_out_once(
     labels: Sequence[int], copies: Indices, groups: Indices, *, size: Callable[[int], int], seed: int
 ) -> tuple[Indices, Indices]:
-    """Hold out `size(n)` of the n different texts: sorted rows (others, held out), of which no group is in both.
+    """Hold out `size(n)` of the n different texts: sorted row indices (others, held out); no group is in both.
 
     Rows with the same text have the same number in `copies` (N,); of those that also have the same label, only the
     first is held out and the rest are in neither part, since they say nothing new.

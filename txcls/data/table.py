@@ -37,7 +37,7 @@ Values = dict[str, Any]
 
 
 class LeftOut(NamedTuple):
-    """The number of rows of a kind that are left out, and where the first is; "" if that is not known."""
+    """How many rows of one kind are left out, and where the first of them is; "" if that is not known."""
 
     n: int
     kind: str
@@ -71,13 +71,13 @@ def has_table_suffix(name: str) -> bool:
 
 
 def _suffix(name: str) -> str:
-    """The suffix of a file name in lower case, of a compressed file the one before."""
+    """The suffix of a file name in lower case; for a compressed file, the one before `.gz`, `.bz2` or `.xz`."""
     path = Path(name.lower())
     return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
 
 
 def row_text(values: Values, column: str, *, where: str, config: DataConfig) -> str:
-    """The text of a row: one cell, or several (`subject + body`) joined by line breaks, of HTML only what is visible.
+    """The text of a row: one cell, or several (`subject + body`) joined by line breaks; of HTML, only visible text.
 
     Raises:
         DataError: a cell contains a list or an object.
@@ -102,7 +102,7 @@ class Headings:
         names: the name of each column; None for a column that is left out.
         row: the number of the row with the names, which is followed by the data; -1 if there is no such row.
         notes: sentences on what was changed.
-        cells: the contents of that row.
+        cells: the contents of the row with the names.
     """
 
     names: tuple[str | None, ...]
@@ -111,7 +111,7 @@ class Headings:
     cells: tuple[str, ...] = ()
 
     def is_repeated(self, cells: Sequence[object]) -> bool:
-        """Whether a row has the column names again, as where several exports were joined."""
+        """Whether a row repeats the column names, as happens when several exports are joined."""
         return self.row >= 0 and tuple(map(_heading, cells)) == self.cells
 
 
@@ -126,7 +126,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
     Args:
         head: the first non-empty rows.
         file: the file's name in messages.
-        is_sheet: cells without a heading are in an unnamed column; in a text file, they come from extra delimiters.
+        is_sheet: in a sheet, cells without a heading form an unnamed column; in text, they come from extra delimiters.
 
     Raises:
         DataError: there are no rows.
@@ -336,7 +336,7 @@ class Table:
     def sample(self) -> dict[str, list[object]]:
         """The values of each column in at most SAMPLED_ROWS random rows, in order; long values are cut.
 
-        Of very wide tables, fewer rows are drawn. All rows are read once, so `n_rows` is known afterwards.
+        Fewer rows are drawn from very wide tables. All rows are read once, so `n_rows` is known afterwards.
         """
         n = max(1, min(SAMPLED_ROWS, _MAX_SAMPLED_CELLS // len(self._columns)))
         random_number = random.Random(0).random

@@ -1,4 +1,4 @@
-"""The rows of a table file: delimited text, fastText's lines, JSON, Parquet and workbooks, as people have them."""
+"""Read the rows of a table file: delimited text, fastText's lines, JSON, Parquet or a workbook."""
 
 import csv
 import io
@@ -46,11 +46,11 @@ class Source:
     Attributes:
         rows: a function that yields (number, cells) or, from JSON and Parquet, (number, values by column); for Parquet
             it takes the columns to read.
-        are_cells: whether a row is a list of cells, among which the column names are to be found.
+        are_cells: whether rows are lists of cells, the column names still among them.
         unit: what the numbers count: "row", "line" or "item".
         notes: sentences on how the file was read.
         sheet: the sheet of a workbook that is read.
-        uncalculated: the (row, column) of each of its formulas that has no value, counted from 1.
+        uncalculated: the (row, column), counted from 1, of each formula in this sheet that has no value.
     """
 
     rows: Callable[[Sequence[str] | None], Numbered]
@@ -122,7 +122,7 @@ def _delimited(path: Path, suffix: str, encoding: str) -> Source:
 
 
 class _QuoteError(DataError):
-    """A row that begins on `line` has a stray quote or, if `is_open`, the file ends inside a quoted field of it."""
+    """A row that begins on `line` has a stray quote or, if `is_open`, the file ends inside one of its quoted fields."""
 
     def __init__(self, path: Path, line: int, problem: str) -> None:
         self.line, self.is_open = line, "end of data" in problem
@@ -132,10 +132,10 @@ class _QuoteError(DataError):
 
 
 def _sniff(text: str, delimiters: str) -> tuple[str, float]:
-    """The delimiter for which the most of the first 50 rows have the same number of fields, at least two, and the share
-    of these rows.
+    """The delimiter that gives the most of the first 50 rows the same number of fields (at least two), and the share of
+    these rows.
 
-    The first row must have several fields, or MIN_ALIKE of the rows the same number, below a title. Otherwise there is
+    The first row must have several fields or, below a title, MIN_ALIKE of the rows the same number. Otherwise there is
     only one column, and the delimiter that occurs in the fewest rows is used.
     """
 
@@ -190,7 +190,7 @@ def _fasttext_rows(path: Path, encoding: str) -> Iterator[tuple[int, list[Any]]]
 
 
 def _json(path: Path, suffix: str, encoding: str) -> Source:
-    """JSON Lines, or a whole JSON text: a list of objects, or any form that pandas writes."""
+    """Open JSON Lines, or a whole JSON text: a list of objects, or any form that pandas writes."""
     with open_text(path, encoding=encoding) as text:
         is_array = text.read(_BEGINNING).lstrip().startswith("[")
     if is_array or suffix == ".json":
@@ -275,7 +275,7 @@ def _parquet(path: Path) -> Source:
 
 
 def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
-    """The visible sheet with the most rows, or the one asked for."""
+    """Open `sheet` if given, otherwise `usual_sheet` if it exists, otherwise the visible sheet with the most rows."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about styles and extensions
             cells, formulas, hidden = _sheets(path)
@@ -306,7 +306,7 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
 
 
 def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], dict[str, list[tuple[int, int]]], set[str]]:
-    """The cells of each sheet, with formulas as last computed, where these are, and the names of the hidden sheets.
+    """The cells of each sheet (the last values of formulas), where its formulas are, and the names of hidden sheets.
 
     A cell merged over several rows counts in each of them: a label beside a block of rows is the label of all.
     """
@@ -330,12 +330,12 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[object]]], dict[str, list[t
 
 
 class DateText(str):
-    """A date as text, with the cell's value, so that it is a date again in a workbook."""
+    """A date as text that keeps the cell's value, so that it can be written to a workbook as a date."""
 
     value: date
 
     def __new__(cls, value: date) -> "DateText":
-        """Write the date, and the time unless it is midnight."""
+        """The text of a date, with the time unless it is midnight."""
         text = super().__new__(cls, str(value).removesuffix(" 00:00:00"))
         text.value = value
         return text

@@ -21,7 +21,7 @@ HELD_OUT = 100
 MAX_HELD_OUT = 250_000
 """Maximum number of validation characters from each source of a mixture, to save time."""
 HELD_OUT_SHARE = 0.02
-"""Share of the training texts for validation rows of `agreement`; from files, the same share is for test rows."""
+"""Share of the training texts for validation rows of `agreement`; for files, another such share is for test rows."""
 _SUFFIXES = (".txt", ".txt.gz")
 
 
@@ -174,8 +174,8 @@ def _split_text(text: str, unit: str) -> list[str]:
 def texts_of(source: str) -> Iterator[tuple[Split, str]]:
     """Yield (split, text) for the texts of a source, which is a data set's name or the path of a text file or folder.
 
-    Wikipedia has its own splits. The test texts of a labelled set are for testing. For files, a hash of each paragraph
-    decides.
+    Wikipedia has its own splits. The test texts of a labelled set are for testing. For files, a hash of each
+    paragraph determines its split.
 
     Raises:
         DataError: there is no such source, or it cannot be read.

@@ -28,7 +28,7 @@ INFO = DatasetInfo(
 )
 
 MIN_WORDS = 20
-"""Articles with fewer words after the title are left out; most are only headings, whose lists were not extracted."""
+"""Articles with fewer words after the title are left out; most have only headings, since lists were not extracted."""
 VALIDATION_SHARE = TEST_SHARE = 0.01
 """Fraction of the articles for validation, and for testing."""
 

@@ -1,7 +1,7 @@
 """Cancel or stop a long computation: pause points, and Ctrl-C and SIGTERM as a flag.
 
-Long computations call `may_pause` at least every quarter of a second. In the app, the work of visitors who have left
-is then cancelled.
+Long computations call `may_pause` at least every quarter of a second. This lets the app cancel the work of visitors
+who have left.
 """
 
 import signal

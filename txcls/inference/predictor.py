@@ -141,7 +141,7 @@ class Predictor:
         return self.checkpoint.model.n_parameters
 
     def reduce(self, text: str) -> str:
-        """The text without HTML and e-mail headers, if these were removed from the training texts."""
+        """The text, or only its visible part if HTML was removed from the training texts."""
         return reduce_html(text, self.checkpoint.config.data)
 
     def encode(self, text: str) -> Encoding:
@@ -230,7 +230,7 @@ class Predictor:
             return logits
 
     def calibrate(self, logits: Tensor, *, n_tokens: int) -> Tensor:
-        """Calibrated class probabilities (B, C) of logits (B, C), all of a text with `n_tokens` tokens."""
+        """Calibrated class probabilities (B, C) from logits (B, C), each row for a text with `n_tokens` tokens."""
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, n_tokens))
 
     def out_of_scope(self, logits: Tensor) -> list[bool | None]:

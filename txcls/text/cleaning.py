@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 
 MAX_MATCH_LENGTH = 2000
-"""Maximum length of a match in characters, except for URLs; so that it is possible to clean just a prefix of a text."""
+"""Maximum length of a match in characters, except for URLs; this makes it possible to clean only a prefix of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ and, below the empty line, obsolete elements. Names with a colon, such as those 
 `v:shape`), also count as markup."""
 
 _ATTRIBUTES = tuple(_WITHOUT_VALUE.split())
-"""Attributes that may occur without a value, from its index of attributes and, below the empty line, obsolete ones."""
+"""Attributes that may occur without a value, from the standard's index and, below the empty line, obsolete ones."""
 
 _LETTER = f"[{string.ascii_lowercase}]"
 _WITH_COLON = rf"{_LETTER}[\w.-]*:{_LETTER}[\w.-]*"

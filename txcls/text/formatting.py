@@ -42,7 +42,7 @@ def with_sign(value: float, digits: int = 1) -> str:
 
 
 def range_with_signs(low: float, high: float) -> str:
-    """An interval of a difference of shares in percentage points: `−2.6 to 0.4`, or `−2.61 to −0.05`.
+    """The interval of a difference between shares, in percentage points: `−2.6 to 0.4`, or `−2.61 to −0.05`.
 
     Both ends have two decimals if one of them would otherwise be rounded to zero: the verdict depends on its sign.
     """
@@ -57,7 +57,7 @@ def decimals(value: float, digits: int = 4) -> str:
 
 
 def points_number(lost: float, *, digits: int | None = None) -> str:
-    """An accuracy lost in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
+    """Lost accuracy in percentage points: "15", "−0.4"; from ten points on without decimals if `digits` is None."""
     return decimals(100 * lost, int(abs(round(100 * lost, 1)) < 9.95) if digits is None else digits)
 
 

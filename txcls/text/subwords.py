@@ -4,9 +4,9 @@ Byte-pair encoding (Sennrich et al. 2016) merges bytes rather than characters, a
 text, so no token is unknown. The tokenizer does not know the special tokens: its ids are shifted by their number, and a
 typed `<cls>` is ordinary text.
 
-WordPiece (Wu et al. 2016, as published with BERT) normalises the text first: control characters go, Chinese characters
-become words, and, in an uncased model, letters become lower case without accents. A typed [SEP] is that token, as in
-the published tokenizer; only a typed [PAD] is ordinary text, since padding is not read.
+WordPiece (Wu et al. 2016, as published with BERT) normalises the text first: control characters are removed, Chinese
+characters become words, and, in an uncased model, letters become lower case without accents. A typed [SEP] becomes
+that token, as in the published tokenizer; only a typed [PAD] is ordinary text, since padding is not read.
 """
 
 import json
@@ -29,7 +29,7 @@ _BATCH_SIZE = 4096
 PREFIX = "##"
 """The start of a WordPiece token that continues a word."""
 MAX_WORD = 100
-"""WordPiece reads longer words, in characters, as unknown."""
+"""In WordPiece, words with more characters become the unknown token."""
 
 Pair = tuple[str, str]
 

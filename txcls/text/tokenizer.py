@@ -92,7 +92,7 @@ class Tokenizer:
         `class_token` is set.
 
         Raises:
-            ConfigError: `max_vocabulary` is too small for the tokenizer, or it is one of imported models.
+            ConfigError: `max_vocabulary` is too small for the tokenizer, or only imported models have this tokenizer.
         """
         if config.tokenizer == "wordpiece":
             raise ConfigError("text.tokenizer: wordpiece is only for imported models; use bpe")
@@ -155,7 +155,7 @@ class Tokenizer:
         return Token(self.vocabulary.token_of(index), index, 0, 0, is_unknown=False, is_special=True)
 
     def _text(self, index: int, cleaned: str) -> str:
-        """A token's text: WordPiece's own, with ##, or what was cleaned."""
+        """A token's text: for WordPiece, its entry in the vocabulary (with ##), otherwise the cleaned text."""
         return self.vocabulary.token_of(index) if self._ends and index != UNK else cleaned
 
     def _encode_prefix(self, prefix: str, trusted_end: int) -> tuple[list[Token], int | None]:

@@ -13,10 +13,10 @@ MAX_BYTE_PAIRS = 400_000
 
 
 class Vocabulary:
-    """V tokens in order of their ids, including the four special ones."""
+    """V tokens in order of their ids, beginning with the special ones."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Make a vocabulary of all its tokens, in order of their ids.
+        """Make a vocabulary from all its tokens, in order of their ids.
 
         Raises:
             ValueError: the special tokens do not come first, or a token occurs twice.

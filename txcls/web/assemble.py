@@ -41,7 +41,7 @@ def script(*modules: str) -> str:
 
 
 def without_comments(source: str) -> str:
-    """A script without comments on separate lines, which would be a fifth of it."""
+    """A script without comments on separate lines, which are a fifth of it."""
     return _COMMENT.sub("", source)
 
 
@@ -73,7 +73,7 @@ def fill_page(
 ) -> bytes:
     """A page from a template of this folder, with its {{NAMES}} filled in.
 
-    Its content security policy allows only what the page contains, and `sources` (directive to source).
+    Its content security policy allows only what the page contains, and the given `sources` (keyed by directive).
     """
     styles = colours.css() + style(*sheets)
     policy = {
@@ -114,7 +114,7 @@ def page_json(value: Any) -> bytes:
 
 @cache
 def words_in_language(language: str) -> dict[str, str | dict[str, str]]:
-    """The texts in a language by the English ones; a text with a number may have a form for each plural category."""
+    """The texts in a language, keyed by English text; a text with a number may have a form for each plural category."""
     words: dict[str, str | dict[str, str]] = yaml.safe_load((WORDS_FOLDER / f"{language}.yaml").read_text("utf-8"))
     return words
 

@@ -61,7 +61,7 @@ CHECKED_TEXTS = (
     "What a wonderful evening! They won the match by 3 to 1 and sang until the last train had left.",
     "Prices of oil and wheat rose again",
 )
-"""With a few examples, the texts with which a page checks itself."""
+"""Texts with which a page checks itself, together with a few examples."""
 MAX_IMPORTED = 10_000_000
 """Maximum size in bytes of an imported model's weights in a page, in float16."""
 N_CHECKED = 3
@@ -102,7 +102,7 @@ def export_page(
         project: URL of the project, for a link in the footer.
         playground: the playground's page (`txcls.web.playground`), if it should be written beside the page and linked.
         language: the only language of the page, such as "de"; by default, it has all and opens in the visitor's.
-        on_note: called with a sentence for each checkpoint whose linear model is the one to use.
+        on_note: called with a sentence for each checkpoint whose linear model is recommended.
 
     Raises:
         CheckpointError: a URL does not begin with https:// or http://; there is no such language; a checkpoint cannot
@@ -133,7 +133,7 @@ def export_page(
 
 
 def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
-    """Write these files into the folder, where they replace an older page when all are written; return its index.html.
+    """Write these files into the folder, replacing an older page once all are written; return the path of index.html.
 
     Raises:
         CheckpointError: the folder cannot be written.
@@ -163,7 +163,7 @@ def single_page(checkpoint: str | Path) -> bytes:
 
 
 def pack(checkpoint: str | Path) -> bytes:
-    """A classifier for the app's own pages.
+    """A classifier as bytes, for the app's own pages.
 
     It consists of the length of a JSON description in 4 bytes, little-endian, the description (with the tokenizer
     tables), padding to a multiple of 8 bytes, and model.safetensors.
@@ -272,7 +272,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
     means, heads = Means.of(classifier), HeadMeasurements.of(classifier)
     examples = examples_for(config.data.dataset)
     if config.data.dataset == "table":
-        examples = examples[:1]  # the user's texts may be in another language than the others
+        examples = examples[:1]  # the others may be in a language other than that of the user's texts
     predictions = classifier.predict([example.text for example in examples])
     return {
         "name": classifier.name,
@@ -297,7 +297,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
 
 
 def _pair(classifier: Predictor, examples: Sequence[Example], predictions: Sequence[Prediction]) -> int | None:
-    """The shortest example that can be patched from its changed version: there, the effect is easiest to see."""
+    """The index of the shortest example that can be patched from its changed version; None if there is none."""
     lengths = {}
     for n, (example, prediction) in enumerate(zip(examples, predictions, strict=True)):
         changed = classifier.predict([example.changed])[0]
@@ -315,7 +315,7 @@ def _usual_texts(classifier: Predictor) -> dict[str, Any] | None:
 
 
 def _self_checks(classifier: Predictor, texts: Sequence[str]) -> list[tuple[str, list[tuple[int, float]]]]:
-    """Texts with the probabilities of their first classes, which the page computes too when it is opened."""
+    """Texts with the probabilities of their most probable classes, which a page recomputes when it is opened."""
     index = {label: n for n, label in enumerate(classifier.classes)}
     predictions = classifier.predict([*texts[:2], *CHECKED_TEXTS], top_k=N_CHECKED_CLASSES)
     checks = [

@@ -50,7 +50,7 @@ def playground_with_encoder(language: str = "") -> bytes:
 
 
 def playground(encoder_address: str | None = None, *, language: str = "") -> bytes:
-    """The page as HTML; with an address, it fetches the encoder from there when a visitor starts from it."""
+    """The page as HTML; given an address, it fetches the encoder from there when a visitor chooses that start."""
     try:
         encoder = browser_encoder()
     except CheckpointError:  # the page works without it

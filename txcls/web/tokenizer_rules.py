@@ -154,7 +154,7 @@ class _Translation:
         return self.ignores_case and item.isascii() and item.isalpha()
 
     def _boundary(self, before: str, after: str) -> str:
-        """`\\b`; shorter next to a letter, since each Unicode class takes the browser a millisecond or two."""
+        """`\\b`, shorter next to a letter, since each Unicode class takes the browser a millisecond or two."""
         word = f"[{self.classes['w']}]"
         if re.match(r"(?:\((?:\?:)?)*[A-Za-z]", after):
             return f"(?<!{word})"

@@ -19,7 +19,7 @@ export class Arena {
     this.zeros = this.take(ZEROS);
   }
 
-  /** Reserve this many numbers, with any values, and return their address. @param {number} size @returns {number} */
+  /** Reserve this many uninitialised numbers, and return their address. @param {number} size @returns {number} */
   take(size) {
     const address = this.top;
     this.top += roundedUp(4 * size, 32);

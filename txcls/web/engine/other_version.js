@@ -39,7 +39,7 @@ export function* otherVersion(classifier, text) {
   return null;
 }
 
-/** The words nearest to a token in the embedding, by cosine similarity. */
+/** The words nearest to a token, by the cosine similarity of their embeddings. */
 function nearestWords({tokenizer, model}, {id, text}) {
   const {data, shape: [V, width]} = model.weights.get("embeddings.token.weight"), isBytePairs = tokenizer.space >= 0;
   const row = (index) => data.subarray(index * width, (index + 1) * width);

@@ -1,7 +1,7 @@
 // Compare what this browser computes with what Python computed for a few texts when the page was exported.
 
-/** The largest difference between a probability of Python's and this browser's; NaN if there is none here. A generator, as
- * `classifySteps`. @param {import("./classifier.js").Classifier} classifier @returns {Generator<void, number>} */
+/** The largest difference between a probability from Python and from this browser; NaN if this browser computes none.
+ * A generator, like `classifySteps`. @param {import("./classifier.js").Classifier} classifier @returns {Generator<void, number>} */
 export function* largestDifference(classifier) {
   let largest = 0;
   for (const [text, expected] of classifier.description.checks) {

@@ -34,7 +34,7 @@ export class BytePairs {
       const starts = [], ends = [];
       let bytes = "", offset = match.index - 1;
       for (const character of match[0]) {
-        for (const byte of character < "\x80" ? [character.charCodeAt(0)] : UTF8.encode(character)) { // an encoded array for each letter is much garbage
+        for (const byte of character < "\x80" ? [character.charCodeAt(0)] : UTF8.encode(character)) { // encoding each letter would allocate too many arrays
           bytes += BYTES[byte];
           starts.push(Math.max(offset, 0));
           ends.push(offset < 0 ? first : offset + character.length);

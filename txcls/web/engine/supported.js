@@ -6,7 +6,7 @@ import {IMPLEMENTED, SIZES} from "./implemented.js";
 /** The supported values, or the kind of number. A setting with a single supported value may be left out. */
 export const SUPPORTED = {...SIZES, ...IMPLEMENTED.page};
 
-/** Settings that came later than the others: a model that was saved before lacks them, and has the first of their values. */
+/** Settings that were added later: models that were saved before lack them, and have the first of their values. */
 export const LATER = ["norm_epsilon", "embedding_norm", "pooler"];
 
 const checkedSettings = {page: new WeakSet(), training: new WeakSet(), picture: new WeakSet()};

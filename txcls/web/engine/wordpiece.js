@@ -3,8 +3,8 @@
 
 /** @typedef {import("./words.js").Piece} Piece */
 /** Pairs of the first and last character codes of ranges. @typedef {[number, number][]} Ranges */
-/** Characters that are removed, that become a space, that are ideographs, marks that are removed with accents, punctuation, spaces
- * between words, the classes by which marks are sorted, what letters with accents become, and lower case.
+/** Sets of characters: `removed` are left out, `spaces` become a space, `ideographs` become words, `marks` are removed with accents,
+ * `between` separate words. `ranks` are the classes by which marks are sorted, `letters` what letters with accents become.
  * @typedef {{removed: Ranges, spaces: Ranges, ideographs: Ranges, marks: Ranges, punctuation: Ranges, between: Ranges,
  *   ranks: Record<string, number>, letters: Record<string, string>, lower: Record<string, string>}} WordPieceTables */
 /** A normalised character and its offsets. @typedef {{character: string, start: number, end: number}} Origin */
@@ -108,7 +108,7 @@ function memberOf(ranges) {
   return (character) => pattern.test(character);
 }
 
-/** The parts of a Hangul syllable (Unicode Standard, 3.12); another character itself. @param {string} character */
+/** The parts of a Hangul syllable (Unicode Standard, 3.12); any other character unchanged. @param {string} character */
 function syllable(character) {
   const index = /** @type {number} */ (character.codePointAt(0)) - 0xac00;
   if (index < 0 || index >= 11_172) return character;

@@ -33,7 +33,7 @@ const machine = new Machine(byId("picture"), {
 });
 const patching = new PatchPanel(() => classify());
 let nClassified = 0;
-/** How far probabilities may be from Python's; those of float32 differ by about 1e-6. */
+/** Maximum difference from Python's probabilities; float32 alone causes about 1e-6. */
 const MAX_DIFFERENCE = 1e-3;
 /** @type {LessonPanel | null} */
 let lesson = null;
@@ -88,7 +88,7 @@ async function readWithProgress(response) {
   return new Blob(chunks).arrayBuffer();
 }
 
-/** Compute the texts that Python computed at export, and say so if the answers differ. @param {Classifier} classifier */
+/** Classify the texts that Python classified at export, and say so if the probabilities differ. @param {Classifier} classifier */
 async function checkItself(classifier) {
   const difference = await new Reader(classifier).runSliced(largestDifference(classifier), 0);
   document.documentElement.dataset.checked = String(difference);

@@ -128,7 +128,7 @@ export class PatchPanel {
       : tr("Each cell patches this part at this token from the second text into the first. How far does this move the answer from {first} to {second}? 0 is not at all, 1 is all the way: (first text − patched) / (first text − second text), where each term is the logit of {first} minus the logit of {second}.", values));
     const grid = `${view.direction} ${this.key}`;
     if (this.drawn !== grid) {
-      this.table.setAttribute("aria-busy", "true"); // it is of other texts until it comes into view
+      this.table.setAttribute("aria-busy", "true"); // the grid is still that of other texts until it comes into view
       if (this.isInView) {
         this.drawn = grid;
         this.compute();

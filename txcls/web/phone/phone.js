@@ -5,7 +5,7 @@ const find = (/** @type {string} */ id) => /** @type {any} */ (document.getEleme
 const address = `${location.pathname.replace(/\/$/, "")}/phone`;
 const phone = numberOfPhone();
 let words = WORDS[(navigator.language ?? "en").split("-")[0]] ?? WORDS.en;
-/** What the server has said last. @type {any} */
+/** What the server last said. @type {any} */
 let shown = { version: "", question: null };
 
 /** This phone's random number for this room, the same after a reload and another scan if the browser stores it. */
@@ -109,7 +109,7 @@ function mark() {
   find("status").textContent = !question ? words.wait : !isOpen ? words.closed : hasAnswered ? words.sent : "";
 }
 
-/** Send an answer to the question; again after a while if it came too fast or the connection is lost.
+/** Send an answer to the question; try again after a while if it was sent too soon or the connection is lost.
  * @param {any} answer @param {number} [times] */
 async function send(answer, times = 6) {
   const { id } = shown.question, sent = (send.latest = Symbol("answer"));

@@ -24,7 +24,7 @@ const MIN_CELL = 11, AXIS_FONT = 13;
 const CLOSE_GAP = 3, MAP_GAP = 8, LAYER_GAP = 8;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, MAX_STORY_WIDTH = 190;
-/** In a picture that runs down: pixels from the heading "Answer" to the first bar, between bars, and of a layer's ribbons. */
+/** In a picture that runs down: pixels from the heading "Answer" to the first bar, between bars, and along a layer's ribbons. */
 const BELOW_NAME = 32, BAR_PITCH = 38, RIBBONS_DOWN = 84;
 /** The share of a layer's width that its attention maps take; feed-forward is drawn below the remaining width. */
 const MAPS_SHARE = 0.8;
@@ -50,7 +50,7 @@ export class Layout {
     this.width = width;
     this.vertical = isNarrow(width);
     this.lanes = lanes.length;
-    /** The size of the letters of the words beside the first map, 0 without them, and the height of those above it. */
+    /** The font size of the words beside the first map (0 without words), and the height of the words above it. */
     this.axis = {font: 0, height: 0};
     this.scale = isLarge(width) ? 1.2 : 1;
     this.font = this.vertical ? 13 : Math.round(16 * this.scale);
@@ -67,7 +67,7 @@ export class Layout {
     this.ends.answer = this.length;
     this.middle = this.first + ((this.lanes - 1) / 2) * this.pitch;
     this.bars = this.placeBars(bars);
-    /** Equal for equal layouts. */
+    /** A string that is the same for equal layouts. */
     this.key = JSON.stringify([this.vertical, this.zones, this.ends, this.first, this.pitch, this.vector, this.length]);
   }
 
@@ -95,7 +95,7 @@ export class Layout {
     const {width, scale, lanes: N} = this;
     this.length = width;
     let u = this.ends.positions;
-    const isDeep = layers > 2; // the maps get the room of the answer
+    const isDeep = layers > 2; // the answer gets less room, the maps more
     const right = Math.max(isDeep ? 172 : 206, Math.min(400, width * 0.21)), pooling = Math.max(isDeep ? 52 : 70, width * 0.07);
     const layerWidth = (width - u - right - pooling) / Math.max(layers, 1);
     const minLanes = Math.max(MIN_LANES, N * MIN_PITCH), wideLanes = Math.max(MIN_LANES, N * WIDE_PITCH);
@@ -117,7 +117,7 @@ export class Layout {
     this.ends.pool = u + pooling;
   }
 
-  /** The letters of the words beside the first map, if its cells are large enough and this height leaves room for words above it. */
+  /** The font size and height of the words at the first map, if its cells are large enough and there is room for words above it. */
   axisOf(size, height, {storyLength, availableHeight}) {
     const cell = size / this.lanes, font = Math.min(AXIS_FONT * this.scale, cell), above = Math.ceil((0.75 * this.longest / this.font) * font) + 5;
     return storyLength || cell < MIN_CELL || height + above > availableHeight ? {font: 0, height: 0} : {font, height: above};

@@ -126,7 +126,7 @@ export class Machine {
     this.draw();
   }
 
-  /** The signs that one needs to read the picture, and the others on demand. */
+  /** Draw the legend: the signs needed to read the picture, and the others on demand. */
   drawLegend() {
     const entry = (sign, text, className = "", note = "") => element("span", {className}, element("i", {text: sign, className: "machine-key"}), text,
       ...(note ? [element("span", {text: ` (${note})`, className: "machine-note"})] : []));
@@ -149,8 +149,8 @@ export class Machine {
     this.legend.replaceChildren(...main(), feedForward(), ...verdicts(), ...unchanged, this.more);
   }
 
-  /** For a picture that runs down, whose answer is below the window: the probabilities as a bar, and each class with its
-   * square, if they are few enough for colours of their own. */
+  /** The answer above a picture that runs down, whose bars are below the window: the probabilities as one bar, and each class
+   * with its square, if few enough classes have colours of their own. */
   answerAbove() {
     const {scene: {ranked}, state: {before}} = this, bar = element("div", {className: "machine-strip"});
     for (const {index, probability} of ranked) {
@@ -172,7 +172,7 @@ export class Machine {
     this.stop();
     this.current = null;
     this.trace(null);
-    this.waits = false; // a text that this one replaced within the frame
+    this.waits = false; // a text that was still to be drawn is out of date
     this.root.classList.add("waiting");
     this.sentence.textContent = tr("Type a text: the picture follows.");
   }

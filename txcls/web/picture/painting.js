@@ -25,11 +25,11 @@ const MIN_FOR_OFF = 52;
 const POSITIONS_MIDDLE = 24, ABOVE_LANE = 27;
 /** Pixels above the maps, for the name of their layer. */
 const ABOVE_MAPS = 24;
-/** Minimum width in pixels of the list of bars for a first bar in larger type. */
+/** Minimum width in pixels of the list of bars at which the first bar has larger type. */
 const ROOMY_BARS = 250;
 /** Pixels of the window left free below the picture; a page can override this with --machine-below. */
 const BELOW = 52;
-/** The width and height in pixels of the picture on a page of A4, and of Letter. */
+/** The width and height in pixels of the picture on a printed page, A4 or Letter. */
 const PRINTED = [680, 880];
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
@@ -96,7 +96,7 @@ export class Painting {
     this.stage.style.height = "";
   }
 
-  /** Cover everything after a part in the flow, and of the words show where their lanes begin; null uncovers everything.
+  /** Cover everything after a part in the flow (the words are shown with the beginning of their lanes); null uncovers everything.
    * @param {string | null} part */
   cover(part) {
     if (!this.layout) return;

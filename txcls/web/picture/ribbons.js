@@ -105,7 +105,7 @@ export class Lines {
     lanes.finish();
   }
 
-  /** Draw a strip with a few numbers of each lane's position vector: none of whose colours is a class's. */
+  /** Draw a strip with a few numbers of each lane's position vector, in colours that no class has. */
   drawPositions() {
     const {layout} = this, {positions} = this.scene, {words, positions: end} = layout.ends, strips = this.positions;
     const across = Math.min(12, layout.pitch * 0.5), cells = positions?.[0].length ?? 0, along = ((end - words) * 0.5) / cells;

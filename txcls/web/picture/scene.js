@@ -26,8 +26,8 @@ const POSITION_CELLS = 8;
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null, isUnusual: boolean}} Scene */
 
-/** What was measured of a head: what it attends to in a few words ("previous token"), the same with its worth as `text`,
- * the verdict ("confirmed", "in part", "no rule", "hardly matters"), and the accuracy lost with its output averaged.
+/** What was measured about a head: what it attends to in a few words ("previous token"), the same with its worth (`text`),
+ * the verdict ("confirmed", "in part", "no rule", "hardly matters"), and the accuracy lost when its output is averaged.
  * @typedef {{story: string, text: string, verdict: string, lost: number}} Story */
 /** `off` holds the switched-off heads as "layer.head", counted from 1, and `how` says how they are switched off; `before`
  * holds the class probabilities without these changes, or null; `stories` are keyed by "layer.head". `patched` describes

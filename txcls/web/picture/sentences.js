@@ -32,7 +32,7 @@ const POOLING = {mean: tr("mean"), attention: tr("attention"), class_token: tr("
 
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene @param {State} state
- * @returns {{part: string, title: string, name?: string, head?: string, text: string}[]} `name`: a shorter title; `head`: the one in the text, such as "1.2" */
+ * @returns {{part: string, title: string, name?: string, head?: string, text: string}[]} `name`: a shorter title; `head`: the one that the text is about, such as "1.2" */
 export function narrate(scene, state = {}) {
   const {lanes, config, layers, positions} = scene, {how = "zero"} = state;
   const drawn = {n: positions?.[0].length, numbers: config.d_model};
@@ -81,7 +81,7 @@ function wordsSentence({lanes, nTokens, config}) {
   ].join(" ");
 }
 
-/** The head with the clearest pattern of a layer, and a sentence on it: attention to one token, or to neighbours; empty if all
+/** The head of a layer with the clearest pattern, and a sentence on it: attention to one token, or to neighbours; empty if all
  * heads are off. @param {Float32Array[]} patterns @param {import("./scene.js").Lane[]} lanes @param {number} layer from 0
  * @param {(head: number) => boolean} isHeadOff */
 function ofClearestHead(patterns, lanes, layer, isHeadOff) {
@@ -210,7 +210,7 @@ export function traceOf(target, scene, state) {
   return node.dataset.head ? traceOfHead(node.dataset.head, scene, state) : traceOfLane(Number(node.dataset.lane), scene, state);
 }
 
-/** A head: its ribbons and its largest weight. @returns {Trace} */
+/** What to highlight and show for a head: its ribbons and its largest weight. @returns {Trace} */
 function traceOfHead(head, scene, state) {
   const [layer, number] = head.split(".").map((number) => Number(number) - 1), story = state.stories?.[head];
   if (isOff(state, layer, number)) return {isHighlighted: () => false, sentence: tr("Head {head} off: click it to switch it on.", {head})};
@@ -220,7 +220,7 @@ function traceOfHead(head, scene, state) {
     + weightSentence(scene, {query: Math.floor(i / N), key: i % N, head, weight: pattern[i]})};
 }
 
-/** A lane: the largest weight that it gets from another lane, and its pooling weight. @returns {Trace} */
+/** What to highlight and show for a lane: the largest weight that it gets from another lane, and its pooling weight. @returns {Trace} */
 function traceOfLane(lane, scene, state) {
   const {lanes, layers, pool} = scene, N = lanes.length;
   let largest = {weight: 0, query: 0, key: lane, head: ""};

@@ -14,7 +14,7 @@ const ROWS_SHOWN_CLASSIFIED = 20, CHARACTERS_SHOWN = 120;
 
 export class ClassifyRows {
   /** @param {HTMLElement} root @param {(texts: string[], onProgress: (n: number) => void) => Promise<({label: string, probability: number, nUnknown: number, isUnusual: boolean} | null)[]>} classify null: a text without words
-   * @param {() => {least: number, remark: string}} judge the probability below which answers are marked, and a sentence that follows the number of rows, or "" */
+   * @param {() => {least: number, remark: string}} judge returns the probability below which answers are marked, and a sentence that follows the number of rows, or "" */
   constructor(root, classify, judge) {
     Object.assign(this, {classify, judge});
     /** Rows of the visitor's table without a label. @type {{table: Table, text: number, lines: number[]} | null} */
@@ -47,7 +47,7 @@ export class ClassifyRows {
     this.clear();
   }
 
-  /** Forget the results, for instance since the model has changed. */
+  /** Forget the results, for instance because the model has changed. */
   clear() {
     this.request++;
     this.result = null;

@@ -1,10 +1,10 @@
-// Turn labelled texts into what the workers train on: classes, a tokenizer, token ids, and the part that measures each row.
+// Turn labelled texts into what the workers train on: classes, a tokenizer, token ids, and the part in which each row is measured.
 
 import {Tokenizer} from "../engine/tokenizer.js";
 import {encodeInWorker, encodeTexts} from "./encode_texts.js";
 import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT} from "./saving.js";
 
-/** A labelled text. `part` is the fold that measures it (its number, from 0), or -1 if it is used for training only.
+/** A labelled text. `part` is the number of the fold in which it is measured, from 0, or -1 if it is used for training only.
  * @typedef {{text: string, label: string, line?: number, classIndex: number, ids: number[], part: number}} DataRow */
 /** `description` is the tokenizer's, for a worker; `nTruncated` counts texts with more tokens than are read; `nWordless`
  * counts texts without words, which are left out.

@@ -6,8 +6,8 @@ import {fromBase64, readWeights} from "../engine/weights.js";
 import {tr} from "../picture/translate.js";
 import {newPauses} from "./table/wording.js";
 
-/** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and what
- * makes a copy of its weights, without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
+/** The encoder: its name, its settings with pooling "mean", the description of its tokenizer (for `Tokenizer`) and a
+ * function that copies its weights, without a head. @typedef {{name: string, config: import("../engine/model.js").ModelConfig, tokenizer: any,
  *   newWeights: () => Map<string, import("../engine/tensor.js").Tensor>}} Encoder */
 
 const NO_ENCODER = tr("This page was saved without the pre-trained encoder. Open the Playground in the app, or make a page that contains it: python -m txcls export playground --encoder.");
@@ -17,7 +17,7 @@ let encoderLoading = null;
 
 /** The encoder, which is fetched once. @param {any} page the page's data
  * @param {(share: number) => void} onProgress
- * @returns {Promise<Encoder>} @throws {Error} with a sentence, if it cannot be had; calling this again tries again */
+ * @returns {Promise<Encoder>} @throws {Error} with a sentence, if it cannot be loaded; a further call tries again */
 export async function loadEncoder(page, onProgress = () => {}) {
   encoderLoading ??= readEncoder(page.encoder, onProgress).catch((error) => {
     encoderLoading = null;
@@ -25,7 +25,7 @@ export async function loadEncoder(page, onProgress = () => {}) {
   });
   const {name, config, tokenizer, file, start} = await encoderLoading;
   if (page.encoder.embedded) encoderLoading = null;
-  return {name, config, tokenizer, newWeights: () => weightsOf(file, start, config)}; // called when the texts are encoded: both take memory
+  return {name, config, tokenizer, newWeights: () => weightsOf(file, start, config)}; // called only after the texts are encoded, since both take memory
 }
 
 function weightsOf(file, start, config) {
@@ -64,7 +64,7 @@ async function embedded(pause) {
   }
   return out.buffer;
 }
-/** Letters that are decoded at once, a multiple of four. */
+/** Number of base64 characters that are decoded at once, a multiple of four. */
 const BASE64_SLICE = 1 << 20;
 
 /** The bytes from the app, fetched by its window: this page's policy allows no requests. */

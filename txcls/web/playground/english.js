@@ -1,4 +1,4 @@
-// Whether texts are in English, which is what the encoder has read.
+// Whether texts are in English, the language that the encoder was pre-trained on.
 
 /** Common English words, also as people write them in a hurry, that are hardly ever words of other languages (unlike "is", "at", "to", "for"). */
 const ENGLISH = new Set(("of by the and you your this that it with from not can what how be but they were would there their which who when about "

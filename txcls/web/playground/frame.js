@@ -40,14 +40,14 @@ export function fitIntoFrame(redraw, onLecture) {
   new ResizeObserver(fit).observe(document.body);
   addEventListener("resize", () => { fit(); redraw(); });
   setInterval(fit, LECTURE_INTERVAL);
-  document.addEventListener("keydown", (event) => { // the app has these keys, but not those pressed in a frame
+  document.addEventListener("keydown", (event) => { // the app handles these keys, but does not receive those pressed in a frame
     const isForApp = event.key === "F9" || (wasLecture && ["PageDown", "PageUp"].includes(event.key));
     if (!isForApp || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     parent.document.body.dispatchEvent(new KeyboardEvent("keydown", {key: event.key, bubbles: true, cancelable: true}));
   });
 }
-/** Milliseconds between looks at whether the app is in lecture mode, which changes its address without an event. */
+/** Milliseconds between checks whether the app is in lecture mode, which changes its address without an event. */
 const LECTURE_INTERVAL = 300;
 
 /** Use the font of the app around the frame: the app loads it, since this page loads nothing. @param {Window} app */

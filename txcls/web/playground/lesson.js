@@ -3,7 +3,7 @@
 import {button, element} from "../picture/elements.js";
 import {percent, tr} from "../picture/translate.js";
 
-/** `question` is answered by a choice; `right` gives the index of the one that an accuracy confirms. `steps`: training steps of
+/** `question` is answered by a choice; `right` gives the index of the choice that an accuracy confirms. `steps`: training steps of
  * "Build one"; `line`: the line on the chart that the prediction of "Why pre-training?" is about.
  * @typedef {{title: string, text: string, settings: object, question: string, choices: string[], right: (accuracy: number) => number,
  *   after: string, steps?: number, line?: "random" | "probe" | "encoder"}} Step */

@@ -41,7 +41,7 @@ export class OwnTable {
     Object.assign(this, {root, actions});
     /** @type {Table | null} */
     this.table = null;
-    /** What the rows say: those with a label, those without, and remarks. */
+    /** The table's rows with a label, those without one, and remarks. */
     this.examples = null;
   }
 
@@ -138,7 +138,7 @@ export class OwnTable {
     return tr("{name}: {rows}, {columns}", {name: shortened(name, 40), rows: trn("{n} row", "{n} rows", {n}), columns: trn("{n} column", "{n} columns", {n: width})});
   }
 
-  /** Which columns are read. */
+  /** A sentence that says which columns are read. */
   columnsSentence() {
     const {table, text, label, examples} = this;
     if (!examples) return "";
@@ -155,7 +155,7 @@ export class OwnTable {
     return tr("{n} classes: {names}.", {n: ordered.length, names: more > 0 ? tr("{names}, and {n} more", {names, n: more}) : names});
   }
 
-  /** A tick for each proposal to merge spellings of a class. */
+  /** A checkbox for each proposal to merge spellings of a class. */
   proposalBoxes() {
     const boxes = this.proposals.map(({from, to, why}, n) => {
       const box = element("input");
@@ -172,7 +172,7 @@ export class OwnTable {
     return boxes.length ? [element("fieldset", {}, element("legend", {text: tr("The same class?")}), ...boxes), ...note] : [];
   }
 
-  /** What it means that spellings are not merged; "" if none is left. */
+  /** A sentence on what it means that spellings are not merged; "" if none is left. */
   unmergedSentence() {
     const apart = (this.proposals ?? []).filter((_, n) => !this.merged.has(n)).flatMap(({from, to}) => from.map(([name]) => tr("“{name}” and “{other}”", {name: shortened(name, 24), other: shortened(to, 24)})));
     if (!apart.length) return "";

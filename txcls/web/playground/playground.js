@@ -118,13 +118,13 @@ async function reset(loaded = null, isWhole = false) {
   }
 }
 
-/** Where the sentence is still the table's first row, show one that is held out. @param {import("./data.js").Data} data */
+/** If the sentence is still the table's first row, show a held-out row instead. @param {import("./data.js").Data} data */
 function showHeldOutText({rows}) {
   const heldOut = rows.filter(({part}) => part >= 0), row = heldOut.find(({text}) => text.length <= GOOD_LENGTH) ?? heldOut[0];
   if (byId("text").value === own.text) byId("text").value = own.text = sentenceOf(row.text);
 }
 
-/** The task's rows, each with the part that measures it; the sentence of a generated task is held out. */
+/** The task's rows, each with the part in which it is measured; the sentence of a generated task is held out. */
 async function placedRows(task, loaded) {
   const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random), {text, label} = task;
   if (task !== own) return splitGenerated([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
@@ -248,7 +248,7 @@ function beginDrawings(before) {
   }
 }
 
-/** How many texts are cut or left out, and whether they seem not to be English. @param {import("./data.js").Data} data */
+/** Remarks on how many texts are cut or left out, and on texts that seem not to be English. @param {import("./data.js").Data} data */
 function remarksOn({rows, nTruncated, nWordless, tokenizer: {maxLength}}) {
   const all = rows.length;
   return [
@@ -264,7 +264,7 @@ function receiveReport(report) {
   const previous = training.report?.runs ?? [];
   training.report = {...report, runs: [...report.runs]};
   if (training.start !== "encoder") {
-    const middle = ((previous[0]?.steps ?? main.steps) + main.steps - 1) / 2; // these means are over the steps since the last report, each measured before it
+    const middle = ((previous[0]?.steps ?? main.steps) + main.steps - 1) / 2; // these means are over the steps since the last report, each measured before its step
     accuracyCurves.add("training", middle, main.accuracy);
     lossCurves.add("training", middle, main.loss);
   }
@@ -339,7 +339,7 @@ function drawCurvesAndReading() {
   reading.draw();
 }
 
-/** What the models get right and wrong, as soon as one has been trained. */
+/** Draw what the models get right and wrong, as soon as one has been trained. */
 function drawResults() {
   const {report, data, loaded} = training, [main] = report.runs, isTrained = main.steps > 0 || main.probe !== null || loaded;
   const isShown = Boolean(isTrained && data.rows.length && (main.evaluated || main.probe)) && !unrevealed.size;
@@ -423,7 +423,7 @@ async function keep(save) {
   }
 }
 
-/** Say a problem of a button that may be far below the place for problems. @param {string} message */
+/** Show a problem, and scroll to it: the button that caused it may be far below the place for problems. @param {string} message */
 function sayProblem(message) {
   setText("problem", message);
   byId("problem").scrollIntoView({block: "center"});
@@ -434,7 +434,7 @@ function isUnsaved() {
   const steps = training?.report?.runs[0].steps ?? 0;
   return Boolean(training?.isOwn && steps - (training.savedSteps ?? training.loaded?.steps ?? 0) >= WORTH_SAVING);
 }
-/** Steps since a model was saved or loaded after which it would be missed; a step that ends while it is saved is none. */
+/** Number of steps after saving or loading that make a model worth saving; more than one, since a step may end during saving. */
 const WORTH_SAVING = 10;
 
 /** Do what ends the run. If this would lose a model of the visitor's table, ask first. @param {() => void} action */
@@ -491,13 +491,13 @@ function classQuestion(classes) {
   return names.length > MAX_NAMED ? tr("Which of {n} classes?", {n: classes.length}) : tr("Which class: {names}?", {names});
 }
 
-/** How many rows of the visitor's table have a label. @param {number} n */
+/** A sentence on how many rows of the visitor's table have a label. @param {number} n */
 function rowsSentence(n) {
   const unlabelled = ownTable.examples?.unlabelled.length ?? 0;
   return unlabelled ? tr("{n} labelled rows to learn, {unlabelled} without a label.", {n, unlabelled}) : tr("{n} labelled rows to learn.", {n});
 }
 
-/** What to try after training, unless it is what this run does. */
+/** Describe what to try after training, unless this run does it. */
 function describeExperiment() {
   const {task: {experiment: {action, question, settings}}, loaded, data, report} = training, isTrained = Boolean(report?.runs.some(({seconds}) => seconds));
   const isThis = settings && Object.entries(settings).every(([name, value]) => (name === "start" ? training.start : chosen[name]) === value);
@@ -542,7 +542,7 @@ async function useTable(source) {
   const before = byId("progress").textContent;
   setText("progress", READING_TABLE);
   await ownTable.read(source);
-  if (ownTable.isReading) return; // another one
+  if (ownTable.isReading) return; // another table is being read
   if (byId("progress").textContent === READING_TABLE) setText("progress", before === READING_TABLE ? "" : before);
   if (playsWhenRead && ownTable.examples) play(true);
   playsWhenRead = false;
@@ -551,7 +551,7 @@ const READING_TABLE = tr("Reading the table …");
 /** Whether Train was pressed while a table was being read. */
 let playsWhenRead = false;
 
-/** The rows of the table, or the choice of its columns, have changed. */
+/** Start over after the rows of the table, or the choice of its columns, have changed. */
 function tableChanged() {
   const {examples, table, text} = ownTable, rows = examples?.labelled ?? [];
   own.rows = () => rows;

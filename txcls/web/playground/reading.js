@@ -37,7 +37,7 @@ export class Reading {
     this.offerLegend();
     const note = /** @type {HTMLElement} */ (parts.without.parentElement);
     note.append(" ", element("span", {text: tr("Press again to switch it back on."), className: "press-again"}));
-    /** Which head changes the answer most. */
+    /** Says which head changes the answer most. */
     this.advice = element("small", {className: "head-advice"});
     /** What is below the picture's buttons and sentence. */
     const below = element("div", {className: "machine-below"}, parts.note, this.machine.hint, this.advice, note);
@@ -48,7 +48,7 @@ export class Reading {
     answer.after(below);
   }
 
-  /** Above a picture that runs down, the legend is shown on demand: it would take much of the window. */
+  /** Offer the legend on demand above a picture that runs down, where it would take much of the window. */
   offerLegend() {
     const {section, picture} = this.parts;
     const signs = button({text: tr("What lines and maps mean"), className: "legend-toggle", onClick: () => {
@@ -69,7 +69,7 @@ export class Reading {
     this.machine.hint.replaceChildren();
     note.textContent = this.advice.textContent = this.truth.textContent = "";
     this.sayWithout("");
-    /** For what the heads were compared last: the sentence, model and step. */
+    /** What the heads were compared for last: the sentence, model and step. */
     this.compared = "";
     model.hidden = true;
   }
@@ -124,7 +124,7 @@ export class Reading {
     }
   }
 
-  /** The row with the sentence in the box, if it was held out: with folds, a model reads it that has not seen it. */
+  /** The row with the sentence in the box, if it was held out; with folds, it is read by a model that has not seen it. */
   get heldOutRow() {
     const {run} = this;
     run.heldOut ??= new Map(run.loaded ? [] : run.data.rows.flatMap((row) => (row.part >= 0 ? [[sentenceOf(row.text), row]] : [])));
@@ -158,7 +158,7 @@ export class Reading {
       : trn("Head {head} changes this answer most, by {n} point.", "Head {head} changes this answer most, by {n} points.", {head: best.head, n: Math.round(100 * best.change)});
   }
 
-  /** Why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
+  /** A note on why not to trust the answer: no training, words that were not in the training texts, or a text that is cut. */
   noteOn({unknown, nUnknown, nTokens, isTruncated, isUnusual}) {
     const {report, start, data} = this.run, names = unknown.map((word) => tr("“{word}”", {word})).slice(0, 4).join(", ");
     const isTrained = this.run.loaded || isTraining(report, this.chosen);

@@ -1,4 +1,4 @@
-// What training came to: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
+// The results of training: each model's accuracy with its interval, what pre-training gained, confusions and wrong rows.
 
 import {button, element, svgElement} from "../picture/elements.js";
 import {decimal, percent, percentage, shortened, tr, trn} from "../picture/translate.js";
@@ -31,7 +31,7 @@ function accuracyText(answers, labels) {
 export const wholePercent = (share) => (isRoundable(share) ? percentage(share, 0) : percent(share));
 const isRoundable = (share) => share === 0 || share === 1 || (share >= 0.005 && share < 0.995);
 
-/** How n rows were measured. @param {number} n @param {boolean} isInFolds */
+/** A phrase that says how n rows were measured. @param {number} n @param {boolean} isInFolds */
 export const measuredText = (n, isInFolds) => (isInFolds ? tr("{n} rows, each predicted by a model that has not seen it", {n}) : tr("{n} held-out rows", {n}));
 
 /** `measuredText` in a few words, to follow an accuracy. @param {import("./data.js").Data} data */
@@ -142,7 +142,7 @@ const verdictOn = (candidates, used, labels) => [gainSentence(candidates, used, 
 const remarksOnModels = (candidates, used, majority, labels, report) => [nothingSentence(candidates, majority, labels, report), frozenSentence(candidates, used, labels),
   report.runs[0].preferred === "probe" ? tr("The frozen encoder answers and is saved: fine-tuning was no better.") : ""];
 
-/** How many points the linear model is behind or ahead; "" if it was not fitted. */
+/** A sentence on how many points the linear model is behind or ahead; "" if it was not fitted. */
 function linearSentence(candidates, used, labels) {
   const baseline = candidates.find(({name}) => name === "baseline");
   if (!baseline) return "";
@@ -152,7 +152,7 @@ function linearSentence(candidates, used, labels) {
       : trn("The linear model is {n} point ahead", "The linear model is {n} points ahead", {n})) + doubt(used, baseline, labels);
 }
 
-/** Which models are not better than the most frequent class, as far as the rows show; "" before a planned run has ended. */
+/** A sentence on which models are not better than the most frequent class, as far as the rows show; "" before a planned run has ended. */
 function nothingSentence(candidates, majority, labels, {runs}) {
   if (!runs.every(({stage, total}) => stage === "done" || total === null)) return "";
   const share = majority.n / majority.of, among = candidates.filter(({answers}) => {
@@ -164,13 +164,13 @@ function nothingSentence(candidates, majority, labels, {runs}) {
     {models: among.map(({title}) => title).join(", "), label: shortened(majority.label, 18)});
 }
 
-/** That fine-tuning has made no difference to the frozen encoder, if it answers although the rows show none. */
+/** A sentence saying that fine-tuning added nothing measurable, if the fine-tuned model is in use nevertheless. */
 function frozenSentence(candidates, used, labels) {
   const frozen = candidates.find(({name}) => name === "probe");
   return frozen && used.name === "encoder" && mayBeChance(comparison(used.answers, frozen.answers, labels).difference) ? tr("Fine-tuning added nothing measurable.") : "";
 }
 
-/** How often the model in use is right, for a note on other answers. @param {any} report @param {import("./data.js").Data} data */
+/** A note on how often the model in use is right, to be shown with its other answers. @param {any} report @param {import("./data.js").Data} data */
 export function shareNote(report, {rows}) {
   const answers = answersInUse(report);
   if (!answers?.length) return "";
@@ -180,8 +180,8 @@ export function shareNote(report, {rows}) {
     {model: capitalised(titleInUse(report)), share: shareText(right, n), low: Math.round(100 * low), high: percentage(high, 0), least: percentage(least, 0), sure: tr("{n} of {all}", {n: sure.right, all: sure.n})});
 }
 
-/** Answers with a lower probability are marked: of the measured rows with this one or a higher one, RELIABLE are right, if any probability
- * in PROBABILITIES does that. @param {any} report @param {{rows: {classIndex: number}[]}} data */
+/** The probability below which answers are marked: the lowest in PROBABILITIES for which a share RELIABLE of the measured rows with at
+ * least this probability is right; the highest if there is none. @param {any} report @param {{rows: {classIndex: number}[]}} data */
 export function unsureBelow(report, {rows}) {
   return PROBABILITIES.find((least) => {
     const {right, n} = countSure(report, {rows}, least);
@@ -199,13 +199,13 @@ function countSure(report, {rows}, least) {
 /** Whether a slow device made fewer steps than planned. @param {any} report */
 export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage === "done" && total < nPlanned);
 
-/** That the time limit ended a run, with its numbers of steps. @param {any} report */
+/** A sentence saying that the time limit ended a run, with its numbers of steps. @param {any} report */
 export function cutSentence(report) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
   return tr("Time limit: {steps} steps.", {steps: steps.join(", ")});
 }
 
-/** What pre-training gained; empty if it was not measured. */
+/** A sentence on what pre-training gained; "" if it was not measured. */
 function gainSentence(candidates, used, labels) {
   const random = candidates.find(({name}) => name === "random");
   if (used.name === "random" || !random) return "";
@@ -239,7 +239,7 @@ export function accuracySentence(report, data, hidden) {
   return [text && capitalised(text), used ? intervalsOf(candidates, used, labels) : ""];
 }
 
-/** What fine-tuning added to the frozen encoder, if that is not measurable. @param {any} report @param {import("./data.js").Data} data */
+/** `frozenSentence` for the models of a report that have been measured. @param {any} report @param {import("./data.js").Data} data */
 export function tuningNote(report, data) {
   const {candidates, used, labels} = findUsed(report, data);
   return used ? frozenSentence(candidates, used, labels) : "";
@@ -267,7 +267,7 @@ function intervalOf(used, {title, answers}, labels) {
 /** Whether an interval of a difference contains zero. */
 const mayBeChance = ({low, high}) => low <= 0 && high >= 0;
 
-/** The end of a sentence on a difference. */
+/** The end of a sentence on a difference: whether it may be chance. */
 function doubt(first, second, labels) {
   const {difference, n} = comparison(first.answers, second.answers, labels);
   return mayBeChance(difference) ? tr(": on {n} rows, this may be chance.", {n}) : tr(".");

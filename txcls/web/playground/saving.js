@@ -19,14 +19,14 @@ export const SPECIAL = ["<pad>", "<unk>", "<mask>", "<cls>"];
 /** How texts are tokenised (txcls.config's TextConfig), unless a model starts from the encoder. */
 export const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
 const MAX_SAVED_CLASSES = 60;
-/** The files of a model, with their maximum sizes in bytes, and of all together. */
+/** The files of a model with their maximum sizes in bytes, and the maximum size of the zip file. */
 const FILES = new Map([
   ["config.json", 20e3], ["tokenizer.json", 1e6], ["labels.json", 200e3], ["metrics.json", 1e6], ["history.jsonl", 1e6], ["model.safetensors", 8e6],
 ]);
 const MAX_FILE = 10e6;
 /** Other settings that change what a model computes; this page has no menus for them. */
 const FIXED = ["mask_padding", "pool_padding", "fixed_length", ...LATER];
-/** The largest values of a model that started from an encoder; its weights, in 16 bits, have at most half of their file's bytes. */
+/** The largest settings of a model that started from an encoder, and its maximum number of weights, which are stored in 16 bits. */
 const MOST = {d_model: 1024, n_heads: 16, n_layers: 12, d_embedding: 1024, d_ff: 4096, max_length: MAX_TABLE_TOKENS}, MAX_BYTE_PAIRS = 40_000, MAX_WEIGHTS = 4e6;
 /** The cleaning steps of byte pairs whose patterns are in the page (PATTERNS in txcls/web/playground.py). */
 const CLEANING = ["html_entities", "backslashes", "html_tags", "urls", "lowercase", "whitespace"];
@@ -73,7 +73,7 @@ function tokenizerOf(tokens, {pooling}, length = MAX_TOKENS) {
   return {format_version: 1, config: TEXT, max_length: length, class_token: pooling === "class_token", tokens};
 }
 
-/** Load a saved model, also one that started from another encoder than this page's: the file has its vocabulary.
+/** Load a saved model, including one that started from an encoder other than this page's: the file has its vocabulary.
  * @param {File} file @param {any} config what the page writes into config.json @returns {Promise<Saved>}
  * @throws {Error} with the reason as a sentence, if it is not a model of this page */
 export async function unpack(file, config) {

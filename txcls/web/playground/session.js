@@ -39,7 +39,7 @@ export class Session {
           config, V: tokenizer.tokens.length, C: classes.length, ids: rows.map(({ids}) => ids), labels: rows.map(({classIndex}) => classIndex),
           parts: rows.map(({part}) => part), given: copy, isPretrained, isSaved: n === 0, isPlanned, steps, dropped: isBytePairs ? MASK_ID : UNKNOWN_TOKEN_ID, ...settings,
         },
-      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // moved, since a message is copied twice; the encoder's are not used again
+      }}, copy ? [...copy.weights.values()].map(({data: {buffer}}) => buffer) : []); // transferred, since a message is copied twice; the encoder's weights are not used again
       return worker;
     });
   }
@@ -57,7 +57,7 @@ export class Session {
     if (this.data.rows.length) this.workers.forEach((worker) => worker.postMessage({step: true}));
   }
 
-  /** Set the least milliseconds of a step, for watching. @param {number} milliseconds */
+  /** Set the minimum duration of a step in milliseconds, for watching. @param {number} milliseconds */
   pace(milliseconds) {
     this.workers.forEach((worker) => worker.postMessage({pace: milliseconds}));
   }

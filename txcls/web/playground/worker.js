@@ -64,7 +64,7 @@ class ModelWorker {
     do {
       await run.train({mayGoOn, afterStep: () => this.afterStep()});
       if (run.nMeasured) await this.evaluate();
-    } while (mayGoOn() && !run.isAtEnd); // continued while it was evaluated
+    } while (mayGoOn() && !run.isAtEnd); // it may have been continued during the evaluation
     if (run.isAtEnd) {
       if (run.probed && !run.preferred) {
         run.stage = "checking";
@@ -77,7 +77,7 @@ class ModelWorker {
     this.report();
   }
 
-  /** With a pre-trained start, fine-tuning starts from the probe. */
+  /** Fit the probe, from which fine-tuning starts if the start is pre-trained. */
   async fitProbe() {
     const {run, task: {isPlanned, isPretrained}} = this;
     if (!isPlanned || !isPretrained || run.probed) return;
@@ -259,7 +259,7 @@ function rest() {
     if (waiting.length === 1) sender.postMessage(null);
   });
 }
-/** Those that wait for the pause to end. @type {((value: null) => void)[]} */
+/** The callbacks that wait for the pause to end. @type {((value: null) => void)[]} */
 const waiting = [];
 
 /** Run a generator to its end, with pauses. @template R @param {Generator<void, R>} steps @returns {Promise<R>} */

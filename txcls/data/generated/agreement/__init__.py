@@ -45,7 +45,7 @@ MIN_WORDS, MAX_WORDS = 3, 40
 MAX_ROWS_PER_TEXT = 12
 """Maximum number of rows from one text, so that long articles do not dominate."""
 MIN_COUNT = 3
-"""A noun is known if it was counted this many times in both numbers."""
+"""A noun is known if it was counted at least this many times in each number."""
 BLANK = " ___"
 BLANK_SHARE = 0.05
 """Share of the training rows that end with “___”, which users type for the missing word."""
@@ -193,7 +193,7 @@ def make_rows(
         "test": [],
         "validation": [],
         "train": [],
-    }  # held-out splits get repeated texts
+    }  # a repeated text stays in the first of these splits
     for split in rows:
         for source in sources:
             unique = []

@@ -11,7 +11,8 @@ import {randomNumbers} from "../training/optimizer.js";
  *   wordCount: number, numbers: number, dates: number, isCode: boolean}} ColumnFacts the statistics of a column in a sample */
 
 const SAMPLED = 1000, SAMPLED_CELLS = 50_000, SAMPLED_CHARACTERS = 2000, MAX_CANDIDATES = 8;
-/** A column is chosen because the texts predict it only if they predict it better than the first choice by this much. */
+/** The column that the texts predict best is chosen only if they predict it better than the second best by MIN_ADVANTAGE, or
+ * better than the first choice by UNPREDICTED if they hardly predict that one. */
 const MIN_ADVANTAGE = 0.1, UNPREDICTED = 0.05;
 const NOT_LABELS = new Set(("id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre "
   + "nome autor auteur").split(" "));
@@ -62,14 +63,14 @@ export async function guessColumns(table, pause = newPauses()) {
   return {text: text.index, label: label?.index ?? null, problem: label ? "" : problemOf(facts, text)};
 }
 
-/** The other column of a table with two, if its values repeat at least once: few rows may have many classes. */
+/** The other column of a table with two columns, if its values repeat at least once: few rows may have many classes. */
 function onlyOther(facts, text) {
   const [other] = facts.filter((one) => one !== text);
   const isUsable = facts.length === 2 && other.distinct >= 2 && other.distinct < other.n && other.characters <= 60 && !other.isCode;
   return isUsable && other.dates < 0.5 && !(other.numbers > 0.9 && other.distinct > 20) ? other : null;
 }
 
-/** Why no column has labels. */
+/** A sentence that says why no column has labels. */
 function problemOf(facts, text) {
   const constant = withNames(facts, LABEL_NAMES).find((one) => one !== text && one.distinct === 1);
   if (constant) return tr("All rows have the same value in column {column}. Expected labels of at least two classes.", {column: inQuotes(constant.name)});

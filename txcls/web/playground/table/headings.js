@@ -5,12 +5,12 @@ import {MAX_CELLS, counted, inQuotes, quotedList} from "./wording.js";
 
 /** @typedef {{number: number, cells: string[]}} CellRow the number is as in a spreadsheet */
 
-/** Letters without case and accents, for comparing names. @param {string} name */
+/** A name in lower case without accents, for comparison. @param {string} name */
 export function foldedName(name) {
   return name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/ß/g, "ss").replace(/\s+/g, " ").trim();
 }
 
-/** Common names of text columns, without case and accents, the most likely first. */
+/** Common names of text columns, in lower case without accents, the most likely first. */
 export const TEXT_NAMES = ("text sentence message content utterance comment review body document headline title description "
   + "question query input tweet feedback post answer response complaint remark remarks note notes verbatim transcript abstract "
   + "mail email summary "
@@ -85,11 +85,11 @@ async function filtered(list, passes, pause) {
   return kept;
 }
 
-/** The number of columns of a table with headings, to which those of columns without a name are added. */
+/** The number of columns of a table with headings; an empty heading is added for row numbers without a name. */
 function widthBelow(headings, body, widths) {
   while (headings.length > 1 && !headings.at(-1) && !widths.includes(headings.length)) headings.pop();
   const nWider = widths.filter((one) => one === headings.length + 1).length;
-  // R writes the numbers of rows without a name; otherwise further cells come from a delimiter in a text.
+  // R writes row numbers in a column without a name; otherwise further cells come from a delimiter in a text.
   const areNumbered = body.slice(0, HEAD_ROWS).every(({cells}, index) => Math.abs(Number(cells[0] || NaN) - index) <= 1);
   if (areNumbered && nWider > 0.9 * body.length) headings.unshift("");
   return headings.length;

@@ -84,7 +84,7 @@ const spaced = (label) => label.replace(/[\s_\-–.]+/g, " ").trim();
 /** A label without spaces, hyphens and underscores, with “and” for “&”. */
 const joined = (label) => spaced(label.replaceAll("&", " and ")).replaceAll(" ", "");
 
-/** A label without case, accents, spaces, hyphens and underscores. */
+/** A label in lower case without accents, spaces, hyphens and underscores. */
 function spellingKey(label) {
   const folded = foldedName(label), key = joined(folded);
   return /\p{L}/u.test(key) ? key : folded; // “+1” and “-1” are different numbers, “👍” and “👎” different signs
@@ -120,10 +120,10 @@ function likeness(larger, smaller) {
   return isShort && share <= 0.05 ? tr("it seems to be short for the other, and few rows have it") : "";
 }
 
-/** Endings other than an s are proposed only if fewer rows have this form, in proportion to the other. */
+/** A form with an ending other than an s is proposed only if it has at most this share of the other form's rows. */
 const MAX_SHARE_OF_FORM = 0.6;
 
-/** The only words in which two labels differ, of the first and the second; null if more differ. */
+/** The two forms of the only word in which two labels differ; null if more words differ. */
 function differingWords(a, b) {
   const [wordsA, wordsB] = [a.split(" "), b.split(" ")];
   const places = wordsA.length === wordsB.length ? [...wordsA.keys()].filter((place) => wordsA[place] !== wordsB[place]) : [];

@@ -1,7 +1,7 @@
 // Read a table that a visitor pastes or drops; it stays in the browser.
 //
-// Formats: text with tabs, semicolons, bars or commas, JSON, JSON Lines, fastText's lines, and workbooks (.xlsx). Every other
-// file is answered with a sentence that says what came, what is wanted and what to do. A table is not trusted: see the limits.
+// Formats: text with tabs, semicolons, bars or commas, JSON, JSON Lines, fastText's lines, and workbooks (.xlsx). For any
+// other file, a sentence says what it is, what is expected and what to do. A table is not trusted: see the limits.
 
 import {guessColumns} from "./columns.js";
 import {delimiterOf, rowsOfText} from "./csv.js";

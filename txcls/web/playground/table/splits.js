@@ -51,8 +51,8 @@ function mostFrequent(labels) {
   return [...counts].reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 }
 
-/** For each text the index of a text of its group: the first that is nearly equal, has the same words without digits and
- * punctuation, or is equal; if the group is too large to stay together, the next narrower one. @param {string[]} texts */
+/** For each text, a key of its group: texts that are nearly equal, that have the same words without digits and punctuation, or
+ * that are equal, whichever is the first that is small enough to stay together; otherwise the text alone. @param {string[]} texts */
 async function groupsOfCopies(texts) {
   const words = texts.map((text) => text.slice(0, COMPARED_CHARACTERS).normalize("NFC").toLowerCase().match(WORD) ?? []);
   const exact = firstOf(texts.map((text) => text.normalize("NFC").toLowerCase().replace(/\s+/g, " ").trim()));

@@ -32,7 +32,7 @@ export function newPauses() {
   return () => {
     if (performance.now() - since < PAUSE_AFTER) return undefined;
     return new Promise((resolve) => {
-      const {port1, port2} = new MessageChannel(); // unlike setTimeout, without a least delay
+      const {port1, port2} = new MessageChannel(); // unlike setTimeout, without a minimum delay
       port1.onmessage = () => {
         port1.close();
         since = performance.now();

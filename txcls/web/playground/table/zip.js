@@ -60,7 +60,7 @@ export async function textOfPart(bytes, part, limit, pause) {
   return new TextDecoder(isUtf16 ? (unpacked[0] === 0xff ? "utf-16le" : "utf-16be") : "utf-8").decode(unpacked);
 }
 
-/** A part in slices so small that each unpacks to at most 2 MB, and the page can stop between them. */
+/** Number of bytes that are unpacked at once: they give at most 2 MB, and the page can stop after each such slice. */
 const PACKED_SLICE = 2048;
 
 /** The bytes of a deflated part; null if there are more than `limit`. @param {Uint8Array} content @param {number} limit

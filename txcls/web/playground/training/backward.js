@@ -161,7 +161,7 @@ function check({config}, texts) {
   if (longest > config.max_length) throw new Error(`a text has ${longest} tokens; this model reads at most ${config.max_length}`);
 }
 
-/** Indices of the texts that are read at once. @param {number[][]} texts @returns {number[][]} */
+/** Groups of texts that are read at once, as indices. @param {number[][]} texts @returns {number[][]} */
 function groups(texts) {
   const groups = [];
   let size = Infinity;

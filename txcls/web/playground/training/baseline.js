@@ -9,15 +9,15 @@ const TERM = new RegExp(String.raw`${UNSPACED.source}|(?:(?!${UNSPACED.source})[
 /** Lengths of the sequences of characters, within words that have a space at both ends. */
 const SHORTEST = 2, LONGEST = 5;
 const MAX_CHARACTERS = 10_000;
-/** Inverse strength of regularisation (LIBLINEAR's C). Always 1 is better than choosing it, and whether characters are used, on a
- * held-out fifth of the rows: 76.9 instead of 76.2 % on other rows, mean of six sets of 60 to 2,000 rows; 3 reaches 76.9, 0.3
- * 76.4, words alone 75.3. */
+/** Inverse strength of regularisation (LIBLINEAR's C). A constant 1 is better than choosing it (and whether to use characters) on
+ * a held-out fifth of the rows: 76.9 instead of 76.2 % on other rows, averaged over six sets of 60 to 2,000 rows; 3 reaches 76.9,
+ * 0.3 76.4, words alone 75.3. */
 const STRENGTH = 1;
 /** Maximum number of features times classes; beyond it, the rarest features are left out. Leaving out features that
  * occur in a single text does not change the mean accuracy on sets of 2,000 rows, but costs a point on sets of 60 to 500. */
 const MAX_WEIGHTS = 8_000_000;
 /** Training ends once no derivative of the dual exceeds this, or after this many products of a feature and a weight, but not before
- * three epochs: on 3,000 headlines of 28 classes and 2,500 queries of 60, more gain 0.1 and 0.2 points in up to five times as long. */
+ * three epochs: on 3,000 headlines of 28 classes and 2,500 queries of 60, more epochs gain 0.1 and 0.2 points in up to five times as long. */
 const TOLERANCE = 0.01, MAX_PRODUCTS = 4e8, MIN_EPOCHS = 3, MAX_EPOCHS = 50;
 
 /** Fit a linear support vector machine to TF-IDF features of words, pairs of words and characters; yields between parts. Each class
@@ -159,7 +159,7 @@ class TermFeatures {
     for (const hash of hashes) this.columns.set(hash, (this.columns.get(hash) ?? 0) + 1);
   }
 
-  /** Number at most `limit` terms, those in the most texts. @param {number} limit */
+  /** Give columns to at most `limit` terms, those that occur in the most texts. @param {number} limit */
   finish(limit) {
     for (let least = 2; this.columns.size > limit; least++) {
       for (const [hash, frequency] of this.columns) if (frequency < least) this.columns.delete(hash);

@@ -16,8 +16,8 @@ function embeddingRows({data, shape: [, D]}, ids) {
   return {data: rows, shape: [ids.length, D]};
 }
 
-/** A model with only the embedding rows of the used ids and of the special tokens, which shares the other weights, and the id of each
- * of the old ids in it, -1 if its row is not there.
+/** A model with only the embedding rows of the used ids and of the special tokens, which shares the other weights, and the new id
+ * for each old id, -1 if its row is left out.
  * @param {Model} model @param {Iterable<number>} usedIds @returns {{model: Model, idOf: Int32Array}} */
 export function keepUsedRows({config, weights}, usedIds) {
   const table = weights.get(TABLE), ids = keptIds(usedIds), idOf = new Int32Array(table.shape[0]).fill(-1);
@@ -25,7 +25,7 @@ export function keepUsedRows({config, weights}, usedIds) {
   return {model: {config, weights: new Map(weights).set(TABLE, embeddingRows(table, ids))}, idOf};
 }
 
-/** The trained model with all embedding rows again, the other ones from the model it was made from.
+/** The trained model with all embedding rows again; those that were left out come from the base model.
  * @param {Model} trained a compact model @param {Iterable<number>} usedIds as given to `keepUsedRows` @param {Model} base
  * @returns {Model} */
 export function restoreAllRows({config, weights}, usedIds, base) {

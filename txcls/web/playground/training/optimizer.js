@@ -56,7 +56,7 @@ export function newModel(config, V, C, random) {
   return {config, weights};
 }
 
-/** The rate's factor at a step, from 0, of `total`: linear warm-up over a share of the steps, then cosine decay to zero.
+/** The learning rate's factor at a step, from 0, of `total`: linear warm-up over a share of the steps, then cosine decay to zero.
  * @param {number} total @param {number} share @returns {(step: number) => number} */
 export function warmupCosine(total, share) {
   const warmup = Math.round(share * total);

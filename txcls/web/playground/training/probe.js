@@ -7,20 +7,20 @@ import {multiply, softmaxRows, transpose} from "../../engine/tensor.js";
 /** @typedef {{weight: Tensor, bias: Tensor}} Probe weight (C, D), bias (C): logits = features weight^T + bias */
 
 /** Candidates for the decay, strongest first: each fit starts from the previous one. The one with the lowest loss in
- * cross-validation is used: 77.0 % on 800 other rows, mean of six sets, 60 to 500 rows, two seeds; by accuracy 77.1 %, always 30
- * 76.7 %, the best one for each 77.5 %. */
+ * cross-validation is used: 77.0 % on 800 other rows, mean of six sets, 60 to 500 rows, two seeds; the one with the highest
+ * accuracy gives 77.1 %, always 30 gives 76.7 %, and the best one for each set 77.5 %. */
 const DECAYS = [1000, 300, 100, 30, 10, 3, 1];
 /** The search ends once this many weaker decays in a row have had a higher loss. */
 const PATIENCE = 2;
-/** Largest partial derivative of the mean loss at which a fit ends, and while the decay is being chosen. */
+/** A fit ends when no partial derivative of the mean loss exceeds EXACT, or ROUGH while the decay is being chosen. */
 const EXACT = 1e-5, ROUGH = 1e-3;
 const MAX_ITERATIONS = 300;
-/** Number of previous steps that estimate the curvature. */
+/** Number of previous steps from which the curvature is estimated. */
 const MEMORY = 8;
 
-/** Fit a probe to all rows, with a decay chosen by cross-validation; yields between parts, to let the worker answer. The standardised
- * features' weights have the least summed cross-entropy plus `decay` / 2 times their squares (scikit-learn's C is 1 / decay); the
- * result applies to the features as they are.
+/** Fit a probe to all rows, with a decay chosen by cross-validation; yields between parts, to let the worker answer. The weights
+ * of the standardised features minimise the summed cross-entropy plus `decay` / 2 times the sum of their squares (scikit-learn's C is
+ * 1 / decay); the result applies to the features as they are.
  * @param {Float32Array} features (N, D) @param {number[]} labels @param {number} C classes
  * @param {number[]} folds the fold of each row
  * @returns {Generator<void, Probe & {decay: number, answers: number[], ofFolds: Probe[]}>} answers: the class of each row

@@ -4,17 +4,17 @@
 
 /** @typedef {{steps: number, seconds: number, batch: number, rate: number, warmup: number, decay: number, dropout: number, tokenDropout: number,
  *   smoothing: number}} Plan
- *   steps: number of batches; seconds: time after which the number of steps is reduced; rate: the optimiser's; warmup: share of the
+ *   steps: number of batches; seconds: time after which the number of steps is reduced; rate: the learning rate; warmup: share of the
  *   steps in which the rate rises; dropout: of hidden values. */
 
-/** With fewer rows, several models are trained in turn (folds and the final one), so that each step has to be cheaper. */
+/** With fewer rows, several models are trained in turn (folds and the final one), so each step has to be cheaper. */
 const FEW_ROWS = 200;
 const BATCH = 16;
 /** A batch of 8 is as good as 16 with the same number of steps: 60 headlines 95.3 and 94.9, 70 queries 89.5 and 89.4. */
 const SMALL_BATCH = 8;
 /** 6 epochs and at least 80 steps are as good as 12 and 150 (240 news headlines 74.3 and 73.8, 70 queries 89.8 and 90.2), 24 and 300
- * cost 2 points of news; of 12 epochs on 300 rows, questions gain 2 points and news lose 1.5. Random weights need more. Of 2,000 rows,
- * 8 epochs are better than 4: questions +3.5, offensive tweets +0.6 (one seed each). */
+ * cost 2 points of news; of 12 epochs on 300 rows, questions gain 2 points and news lose 1.5. Random weights need more. With 2,000
+ * rows, 8 epochs are better than 4: questions +3.5, offensive tweets +0.6 (one seed each). */
 const EPOCHS = {encoder: 6, random: 12}, MIN_STEPS = {encoder: 80, random: 160}, MANY_ROWS = 500, EPOCHS_OF_MANY = {encoder: 8, random: 12};
 /** With the head from the probe, twice the rate costs 2.4 (news) and 1.7 points (queries) and gains 0.9 (tweets), half costs 0.5 (mean of
  * eight runs); a new head at 1e-3 costs 7 (news) and 4 (queries). */

@@ -11,9 +11,9 @@ import {planOf} from "./recipe.js";
 /** @typedef {import("../../engine/model.js").Model} Model */
 /** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
 /** Let the worker answer messages while a generator runs. @typedef {<R>(steps: Generator<void, R>) => Promise<R>} RunWithPauses */
-/** What to train. `ids` are those of all rows; `parts` the part that measures each row, -1 if none does. With `given`, training
+/** What to train. `ids` are those of all rows; `parts` the part in which each row is measured, -1 if in none. With `given`, training
  * continues with this model. With `isPlanned`, the run ends by itself, with a learning rate that falls to zero; otherwise it goes
- * on until it is paused; `isWhole`: however long that takes. `isPretrained` says whether `given` are the encoder's weights, without a class head.
+ * on until it is paused; with `isWhole`, a planned run makes all its steps, however long they take. `isPretrained` says whether `given` are the encoder's weights, without a class head.
  * @typedef {{config: import("../../engine/model.js").ModelConfig, V: number, C: number, ids: number[][], labels: number[], parts: number[],
  *   given: Model | null, isPretrained: boolean, isSaved?: boolean, isPlanned: boolean, isWhole?: boolean, steps: number, rate: number, batch: number, seed: number,
  *   dropped: number}} Task */
@@ -81,7 +81,7 @@ export class Run {
     return {train, test, model: this.start, optimizer: null, order: [], probe: null, known};
   }
 
-  /** The ids of a row's text for a member: tokens that its training texts lack count as dropped ones. */
+  /** The ids of a row's text for a member: tokens that its training texts lack are replaced like dropped ones. */
   idsFor({known}, n) {
     const text = this.texts[n];
     return known ? text.map((id) => (known[id] || id < 4 ? id : this.task.dropped)) : text;
@@ -91,7 +91,7 @@ export class Run {
     this.loss = this.right = this.nSinceReport = 0;
   }
 
-  /** The frozen encoder's vector of each text, and a linear classifier of these vectors in every member.
+  /** Compute the frozen encoder's vector of each text, and fit a linear classifier of these vectors for every member.
    * @param {(done: number) => void} onProgress number of texts read */
   async readFrozen(onProgress) {
     const {C, labels} = this.task, D = this.task.config.d_model;
@@ -185,7 +185,7 @@ export class Run {
     return this.evaluated;
   }
 
-  /** The same with heads replaced by their mean outputs. @param {{layer: number, head: number}[]} off
+  /** Measure each member as `evaluate` does, with heads replaced by their mean outputs. @param {{layer: number, head: number}[]} off
    * @param {Record<string, number[][]> | null} means @returns {Promise<Evaluated>} */
   async evaluateWithout(off, means) {
     const answers = this.texts.map(() => -1), logits = new Map(), steps = this.steps;
@@ -270,7 +270,7 @@ export class Run {
   }
 }
 
-/** Fine-tuning is chosen unless the probe has more right answers by more than the standard deviation of this difference.
+/** Choose fine-tuning unless the probe has more right answers by more than the standard deviation of this difference.
  * @param {number[]} probed classes, -1 if not measured @param {number[]} tuned @param {number[]} labels @returns {"probe" | "fine-tuned"} */
 function betterOf(probed, tuned, labels) {
   const count = (right, wrong) => labels.filter((label, n) => right[n] === label && wrong[n] !== label && wrong[n] >= 0).length;

@@ -6,7 +6,7 @@ import {tr} from "../../picture/translate.js";
 /** The vocabulary of the match reports (txcls/data/generated/who_won.py): past tenses with participles, verbs followed
  * by "to", adverbs, endings and teams.
  * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
-/** What to try after training: with settings, a click does it.
+/** What to try after training: if it has settings, a click applies them.
  * @typedef {{action: string, question: string, settings: Record<string, string | number> | null}} Experiment */
 /** @typedef {{name: string, title: string, question: string, about: string, experiment: Experiment, text: string, label: string, settings?: object,
  *   rows: (random: () => number) => Row[]}} Task
