@@ -150,7 +150,7 @@ def _by_linear(
     classifier: Predictor, linear: LinearModel, texts: Sequence[str], *, top_k: int | None
 ) -> list[Prediction]:
     """The predictions of a checkpoint's linear model, which have no tokens."""
-    reduced = [classifier.reduce(text) for text in texts]
+    reduced = [classifier.visible_text(text) for text in texts]
     rows = linear.probabilities_of(classifier.classes, reduced)  # N C
     predictions = []
     for text, ids, row in zip(texts, classifier.tokenizer.encode_ids(reduced), rows.tolist(), strict=True):

@@ -97,7 +97,7 @@ class ColumnFacts:
         return self.numbers > 0.9 and self.distinct > 20
 
     @property
-    def order(self) -> tuple[bool, bool, bool, float]:
+    def sort_key(self) -> tuple[bool, bool, bool, float]:
         """A sort key: columns that are more likely to contain the labels come first."""
         has_unlikely_name = any(word in _NOT_LABELS for word in _words(self.name))
         return has_unlikely_name, self.filled < 0.5, self.numbers > 0.5, self.distinct / self.n
@@ -377,7 +377,7 @@ def _choose_label_column(
     """The most likely label column, why it was chosen, and a hint at other candidates."""
     others = [column for column in facts if column.name not in excluded and column.distinct >= 2]
     likely = [column for column in others if column.distinct <= max(2, column.n // 2) and column.characters <= 60]
-    likely.sort(key=lambda column: column.order)
+    likely.sort(key=lambda column: column.sort_key)
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column.name for column in candidates if column is not chosen and not column.looks_measured]
@@ -389,7 +389,7 @@ def _choose_label_column(
     all_named = [column for column in _with_common_names(facts, LABEL_NAMES) if column in likely]
     if all_named:
         named = all_named[0]
-        as_likely = [other for other in likely if other.order[:2] <= named.order[:2]]
+        as_likely = [other for other in likely if other.sort_key[:2] <= named.sort_key[:2]]
         if len(as_likely) > 1 and predictability(named) < UNPREDICTED:
             best = max(as_likely, key=predictability)
             if predictability(best) >= MIN_ADVANTAGE:
@@ -402,7 +402,7 @@ def _choose_label_column(
         if len(facts) == 2 and others:  # the table has only this column besides the texts
             return others[0], f"the only other column ({others[0].description})", ()
         return None, "", ()
-    candidates = [other for other in likely if other.order[:2] <= likely[0].order[:2]]
+    candidates = [other for other in likely if other.sort_key[:2] <= likely[0].sort_key[:2]]
     scores = {column.name: 0.0 for column in candidates}
     if len(candidates) > 1 and texts:
         scores = {column.name: predictability(column) for column in candidates}

@@ -21,7 +21,7 @@ from txcls.errors import DataError, Note, list_names, quote, sanitize
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *SHEETS)
 """The file name suffixes of tables; text formats may also have `.gz`, `.bz2` or `.xz` after it."""
-MAX_TOO_WIDE = 0.1
+MAX_SHARE_TOO_WIDE = 0.1
 """Maximum fraction of rows with too many fields; in a file with more, the delimiter must be wrong."""
 SAMPLED_ROWS = 5000
 """Maximum number of rows sampled to inspect the columns."""
@@ -308,7 +308,7 @@ class Table:
         self.n_empty = max(last, self._too_wide[1]) - first - n_rows - self.n_left_out - self.n_headings
         if not n_rows:
             raise DataError(f"{self.path}: no rows")
-        if self.n_left_out > MAX_TOO_WIDE * (n_rows + self.n_left_out):
+        if self.n_left_out > MAX_SHARE_TOO_WIDE * (n_rows + self.n_left_out):
             first, last = self._too_wide
             rows = f"row {first:,}" if first == last else f"rows {first:,} to {last:,} ({self.n_left_out:,} rows)"
             raise DataError(

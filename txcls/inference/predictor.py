@@ -140,13 +140,13 @@ class Predictor:
         """Number of trained parameters."""
         return self.checkpoint.model.n_parameters
 
-    def reduce(self, text: str) -> str:
+    def visible_text(self, text: str) -> str:
         """The text, or only its visible part if HTML was removed from the training texts."""
         return reduce_html(text, self.checkpoint.config.data)
 
     def encode(self, text: str) -> Encoding:
         """The tokens of a text, reduced like the training texts."""
-        return self.tokenizer.encode(self.reduce(text))
+        return self.tokenizer.encode(self.visible_text(text))
 
     def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
         """The predictions for an iterable of strings, in the same order.

@@ -25,9 +25,9 @@ const FILES = new Map([
 ]);
 const MAX_FILE = 10e6;
 /** Other settings that change what a model computes; this page has no menus for them. */
-const FIXED = ["mask_padding", "pool_padding", "fixed_length", ...LATER];
+const FIXED_SETTINGS = ["mask_padding", "pool_padding", "fixed_length", ...LATER];
 /** The largest settings of a model that started from an encoder, and its maximum number of weights, which are stored in 16 bits. */
-const MOST = {d_model: 1024, n_heads: 16, n_layers: 12, d_embedding: 1024, d_ff: 4096, max_length: MAX_TABLE_TOKENS}, MAX_BYTE_PAIRS = 40_000, MAX_WEIGHTS = 4e6;
+const MAX_SETTINGS = {d_model: 1024, n_heads: 16, n_layers: 12, d_embedding: 1024, d_ff: 4096, max_length: MAX_TABLE_TOKENS}, MAX_BYTE_PAIRS = 40_000, MAX_WEIGHTS = 4e6;
 /** The cleaning steps of byte pairs whose patterns are in the page (PATTERNS in txcls/web/playground.py). */
 const CLEANING = ["html_entities", "backslashes", "html_tags", "urls", "lowercase", "whitespace"];
 
@@ -97,7 +97,7 @@ function savedIn(files, expected) {
   const length = [MAX_TOKENS, MAX_TABLE_TOKENS].find((one) => one === tokenizer.max_length) ?? MAX_TOKENS;
   const modelConfig = isPretrained ? encoderConfig(config.model) : configOf(settings, length);
   const givenModel = {...Object.fromEntries(LATER.map((name) => [name, expected.model[name]])), ...config.model};
-  for (const name of [...Object.keys(modelConfig), ...FIXED]) expect(name, givenModel[name], {...expected.model, ...modelConfig}[name]);
+  for (const name of [...Object.keys(modelConfig), ...FIXED_SETTINGS]) expect(name, givenModel[name], {...expected.model, ...modelConfig}[name]);
   for (const name of ["calibration", "scope"]) expect(name, config[name], expected[name]);
   if (isPretrained) checkBytePairs(tokenizer, modelConfig);
   else checkWords(tokenizer, tokenizerOf(tokenizer.tokens, settings, length));
@@ -136,11 +136,11 @@ function checkWords(tokenizer, expected) {
 
 /** The settings of a model that started from an encoder. @returns {import("../engine/model.js").ModelConfig} */
 function encoderConfig(given) {
-  const config = Object.fromEntries(Object.keys(SUPPORTED).filter((name) => !FIXED.includes(name)).map((name) => [name, given[name]]));
+  const config = Object.fromEntries(Object.keys(SUPPORTED).filter((name) => !FIXED_SETTINGS.includes(name)).map((name) => [name, given[name]]));
   for (const [name, value] of Object.entries(config)) {
     if (Array.isArray(SUPPORTED[name])) expect(name, value, ...(name === "pooling" ? ["mean"] : SUPPORTED[name]));
-    else if (!(Number.isInteger(value) && value >= 1 && value <= MOST[name]) && !(value === null && name === "d_embedding")) {
-      throw new Error(`This page cannot show the model: its ${name} is ${String(JSON.stringify(value)).slice(0, 60)}; expected a whole number from 1 to ${MOST[name]}.`);
+    else if (!(Number.isInteger(value) && value >= 1 && value <= MAX_SETTINGS[name]) && !(value === null && name === "d_embedding")) {
+      throw new Error(`This page cannot show the model: its ${name} is ${String(JSON.stringify(value)).slice(0, 60)}; expected a whole number from 1 to ${MAX_SETTINGS[name]}.`);
     }
   }
   const {d_model: D, n_heads: H, n_layers: L, d_ff: F} = config;
