@@ -206,7 +206,7 @@ class Classifier(Predictor):
         from txcls.evaluation.evaluate import evaluate_rows
 
         rows = rows_from_python(texts, labels, classes=self.classes)
-        rows = replace(rows, texts=list(map(self.reduce, rows.texts)))
+        rows = replace(rows, texts=list(map(self.visible_text, rows.texts)))
         return evaluate_rows(self.checkpoint, rows, measure_without_order=without_order)
 
     @property

@@ -190,7 +190,7 @@ class Predictor:
         Raises:
             TypeError: as for `predict`.
         """
-        rows = self.tokenizer.encode_ids(map(self.reduce, check_texts(texts)))
+        rows = self.tokenizer.encode_ids(map(self.visible_text, check_texts(texts)))
         probabilities = self.probabilities_of_ids(rows, batch_size=batch_size, precision=precision)
         counts = np.array(self.checkpoint.metrics.get("data", {}).get("train_rows_by_class") or [1] * len(self.classes))
         return np.where(np.isnan(probabilities), counts / counts.sum(), probabilities)
