@@ -49,7 +49,7 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
     assert f"**{minus(f'{explained.score:.1f}')}**" in words and f"**{percentage(explained.weight)}**" in words
     others = [other for other in range(len(pattern)) if other != key]
     best = max(query_key(traced, layer=1, head=1, query=int(query), key=other).score for other in others)
-    assert f"**: {minus(f'{best:.1f}')}. By" in words
+    assert f"** with {minus(f'{best:.1f}')}. A softmax" in words
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_map")["z"]), pattern, atol=1e-6)
     np.testing.assert_allclose(numbers(heat_map(pages["pooling"], "chart_pooling")["y"]), traced.pooling, atol=1e-6)
     assert all(len(charts_of(page)) <= 4 for page in pages.values()), "one part at a time"
