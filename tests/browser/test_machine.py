@@ -126,10 +126,10 @@ def test_the_scene_holds_the_numbers_of_python(scenes: Page, untrained: Untraine
 
 OF_HEAD = re.compile(
     r"In head \d+\.(\d+), (?:(?:all (\d+)|(\d+) of \d+) lanes|lanes attend to the token (before|after) them)?"
-    r"(?:[^“]*“(.*)”)?[^“”]*?([\d.]+) on average\W+spread evenly: ([\d.]+)\)\.$"
+    r"(?:[^“]*“(.*)”)?[^“”]*?([\d.]+) on average\W+an even spread gives ([\d.]+)\)\.$"
 )
 FIRST_ROW = re.compile(r"in head \d+\.(\d+), it attends most to “(.*)” \(weight ([\d.]+)\)\.$")
-POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(spread evenly: ([\d.]+)\)\.$")
+POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+) \(an even spread gives ([\d.]+)\)\.$")
 
 
 def assert_true_of_attention(sentence: str, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int) -> None:

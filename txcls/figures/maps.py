@@ -1,6 +1,6 @@
 """Heat maps: attention patterns, heads, position vectors, patches, confusions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -112,7 +112,7 @@ def attention_grid(
             hoverinfo="skip",
         )
     for (layer, head), tag in zip(heads, tags, strict=False):
-        below = {"yanchor": "top", "yshift": 2, "showarrow": False, "font": {"size": 13}}
+        below = {"yanchor": "top", "yshift": -2, "showarrow": False, "font": {"size": 13}}
         figure.add_annotation(x=columns[head], y=rows[layer] + 0.5, text=tag, **below)
     _add_click_targets(
         figure,
@@ -133,6 +133,7 @@ def attention_map(
     tokens: Sequence[str | Token],
     *,
     elsewhere: NDArray[np.floating] | None = None,
+    framed: Iterable[int] = (),
 ) -> go.Figure:
     """The attention pattern of one head: each row is a query, and the colours are its weights on the keys.
 
@@ -140,6 +141,7 @@ def attention_map(
         pattern: attention weights (T, T), restricted to the displayed tokens if some are hidden.
         tokens: the T tokens, such as `traced.tokens`, or their display strings.
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
+        framed: the keys whose columns have a frame.
     """
     names, n, gap = categories(tokens), len(tokens), int(len(tokens) <= 40)
     axis = {**token_axis(n, all_names=True), "dtick": -(-n // MAX_NAMED), **CELLS}
@@ -161,6 +163,8 @@ def attention_map(
         ygap=gap,
         hovertemplate="<b>%{y}</b> attends to <b>%{x}</b><br>weight %{z:.3f}<extra></extra>",
     )
+    for key in framed:
+        figure.add_shape(type="rect", x0=key - 0.5, x1=key + 0.5, y0=-0.5, y1=n - 0.5, line={"color": MARK, "width": 3})
     if elsewhere is not None:
         extra_columns = ["\u200b", "<b>elsewhere</b>"]  # the first is a gap
         figure.add_heatmap(

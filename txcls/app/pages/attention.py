@@ -281,7 +281,7 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
             page.source, view.text, layer=view.layer, head=view.head, query=query, key=int(others[0])
         )
         name = plain(label(patterns.tokens[others[0]].label))
-        compared = f" The next key is **{name}** with {minus(f'{best.score:.1f}')}."
+        compared = f" The second-highest is **{name}** with {minus(f'{best.score:.1f}')}."
     said.markdown(
         f"For query **{asked}**, key **{chosen}** scores **{minus(f'{score.score:.1f}')}**: the sum of the bars, query "
         f"× key / √{n_dimensions} in each dimension.{compared} A softmax turns scores into weights: **{chosen}** gets "

@@ -43,6 +43,7 @@ from txcls.inspection.heads import (
     restored_sentence,
     sentence,
     share_in_words,
+    tokens_to_quote,
 )
 from txcls.lessons.page_address import UNSET
 from txcls.text.formatting import class_title, head_name, percentage
@@ -310,11 +311,14 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
         st.subheader(title, anchor=False, width="content")
         if record is not None and measured is not None and not lecture.is_on():
             st.markdown(f"{cost_averaged(record, measured)}.", width="content")
+    named: set[str] = set()  # tokens in the sentence
     if record is None:
         say_not_measured(page, "heads")
     else:
         in_text = {token.label.casefold() for token in patterns.tokens}
         quoted = tuple(word for word in record.words if word[0].casefold() in in_text)
+        if record.best in ("word", "both"):
+            named = {name.casefold() for name in tokens_to_quote(quoted)}
         st.html(_verdict_html(replace(record, words=quoted)))
         if measured is not None and lecture.is_on():
             st.markdown(f"{cost_averaged(record, measured)}.")
@@ -324,6 +328,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, head: Cell) -> None:
         pattern[:MAX_TOKENS, :MAX_TOKENS],
         tokens[:MAX_TOKENS],
         elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
+        framed=[n for n, token in enumerate(tokens[:MAX_TOKENS]) if token.label.casefold() in named],
     )
     figure.update_layout(
         coloraxis_colorbar=SCALE_BELOW,

@@ -14,6 +14,7 @@ from txcls.inspection.heads.records import (
     HeadsRecord,
     Restored,
     Worth,
+    tokens_to_quote,
 )
 from txcls.inspection.heads.tables import KINDS, MAX_DISTANCE
 from txcls.inspection.heads.wording import (
@@ -52,4 +53,5 @@ __all__ = [
     "restored_sentence",
     "sentence",
     "share_in_words",
+    "tokens_to_quote",
 ]  # fmt: skip

@@ -304,7 +304,7 @@ def rule_in_words(kind: TableKind, distances: Sequence[float], words: Sequence[t
 
 def quote_tokens(words: Sequence[tuple[str, float]]) -> str:
     """The tokens with the largest weights: "“card” and “limit”"; "" if none can be quoted."""
-    quoted = [name if name == PUNCTUATION else f"“{name}”" for name in _tokens_to_quote(words)]
+    quoted = [name if name == PUNCTUATION else f"“{name}”" for name in tokens_to_quote(words)]
     return " and ".join([", ".join(quoted[:-1]), *quoted[-1:]][not quoted[:-1] :])
 
 
@@ -316,7 +316,7 @@ def short_rule(kind: TableKind, distances: Sequence[float], words: Sequence[tupl
     if kind == "both" and near:
         return f"{near}, certain ones more"
     name = "tokens" if kind == "word" else "tokens by distance"
-    return ": ".join([name, *filter(None, [", ".join(_tokens_to_quote(words)[:2])])])
+    return ": ".join([name, *filter(None, [", ".join(tokens_to_quote(words)[:2])])])
 
 
 def distance_in_words(distances: Sequence[float]) -> str:
@@ -340,7 +340,7 @@ def _one_distance(distance: int) -> str:
     return f"the {ORDINALS[abs(distance)]} token {'before' if distance < 0 else 'after'} it"
 
 
-def _tokens_to_quote(words: Sequence[tuple[str, float]]) -> list[str]:
+def tokens_to_quote(words: Sequence[tuple[str, float]]) -> list[str]:
     """Up to `QUOTED` of these tokens, without repeats; all punctuation counts as one token, which is named last."""
     named = [
         name if any(map(str.isalnum, name)) else PUNCTUATION

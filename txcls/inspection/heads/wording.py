@@ -50,11 +50,11 @@ def sentence(record: HeadRecord) -> str:
         if record.best == "both" and not distance_in_words(record.distances):
             examples = f", such as {tokens}," if (tokens := quote_tokens(record.words)) else ""
             attends = f"Attends mostly to certain tokens{examples} at certain distances"
-        fixed = f"fixed weights for {TABLE_NAMES[record.best]} in place of its attention"
-        kept = f"Test: {fixed} keep {_percent(table.share)} of its effect on the answer"
+        fixed = f"Replacing its attention by a fixed table of weights for {TABLE_NAMES[record.best]}"
+        kept = f"{fixed} keeps {_percent(table.share)} of its effect on the answer"
         hardly = f" Yet the effect of where it looks is small by itself ({nats(record.uniform.kl)}).{carries}"
         return (
-            f"{attends}. {kept}; shuffled, they keep {_percent(table.control)}.{_no_gain(record)}"
+            f"{attends}. {kept}; with the weights shuffled, {_percent(table.control)}.{_no_gain(record)}"
             f"{hardly if record.is_negligible else ''}"
         )
     if record.verdict == "hardly matters":

@@ -179,7 +179,7 @@ function drawReadout() {
     });
     const key = received.indexOf(Math.max(...received));
     parts.push(`${tr("On average, tokens attend most to")} `, bold(key),
-      ` ${tr("with weight {weight} (spread evenly: {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
+      ` ${tr("with weight {weight} (an even spread gives {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
   }
   byId("readout").replaceChildren(...parts);
 }

@@ -105,7 +105,14 @@ export class Painting {
       : ends[part === "words" ? "positions" : part];
     this.stage.classList.toggle("without-positions", part === "words");
     this.stage.classList.toggle("answered", end === length);
-    const named = this.parts.find((candidate) => candidate.part === part)?.head;
+    const {head: named, lane} = this.parts.find((candidate) => candidate.part === part) ?? {};
+    for (const ribbon of this.stage.querySelectorAll(".ribbon[data-head]")) {
+      const {head} = ribbon.dataset;
+      ribbon.classList.toggle("aside", Boolean(named) && head !== named && head.split(".")[0] === named.split(".")[0]);
+    }
+    this.stage.querySelectorAll(".machine-fed").forEach((dots, layer) => {
+      for (const dot of dots.children) dot.classList.toggle("named", part === `layers.${layer}.ff` && dot.dataset.lane === String(lane));
+    });
     Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
     // Maps may be wider than the ribbons of their layer, so the maps of the layers already shown are put above the veil.
     const indexOf = (name) => this.parts.findIndex((candidate) => candidate.part === name);

@@ -32,7 +32,7 @@ const POOLING = {mean: tr("mean"), attention: tr("attention"), class_token: tr("
 
 /** The parts of the picture from left to right, each with a sentence about this text.
  * @param {Scene} scene @param {State} state
- * @returns {{part: string, title: string, name?: string, head?: string, text: string}[]} `name`: a shorter title; `head`: the one that the text is about, such as "1.2" */
+ * @returns {{part: string, title: string, name?: string, head?: string, lane?: number, text: string}[]} `name`: a shorter title; `head`: the one that the text is about, such as "1.2" */
 export function narrate(scene, state = {}) {
   const {lanes, config, layers, positions} = scene, {how = "zero"} = state;
   const drawn = {n: positions?.[0].length, numbers: config.d_model};
@@ -53,7 +53,7 @@ export function narrate(scene, state = {}) {
     parts.push(
       {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}), name: tr("Layer {layer}", {layer: number + 1}), head,
         text: (text || SWITCHED[how].all()) + switched},
-      {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}),
+      {part: `layers.${number}.ff`, title: tr("Layer {layer}: feed-forward", {layer: number + 1}), lane: mostChanged(layer, lanes),
         text: `${feedForwardSentence(layer, lanes)} ${readingSentence(layer.post, scene)}`},
     );
   });
@@ -133,10 +133,10 @@ function mostAttended(pattern, lanes) {
 }
 
 function mostAttendedSentence(byMostLanes, hasFolded, values) {
-  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (spread evenly: {even}).", values);
+  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (an even spread gives {even}).", values);
   return hasFolded
-    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; spread evenly: {even}).", values)
-    : tr("{lanes} attend most to {key} (weight {weight} on average; spread evenly: {even}).", values);
+    ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; an even spread gives {even}).", values)
+    : tr("{lanes} attend most to {key} (weight {weight} on average; an even spread gives {even}).", values);
 }
 
 /** A sentence about attention to the token before (-1) or after (1) each token; null where it does not apply. */
@@ -148,15 +148,20 @@ function neighbour(pattern, lanes, offset) {
   const mean = sum / (N - 1);
   const values = {weight: twoDecimals(mean), even: twoDecimals(1 / N)};
   return {clarity: mean - 1 / N, text: offset < 0
-    ? tr("lanes attend to the token before them with weight {weight} on average (spread evenly: {even}).", values)
-    : tr("lanes attend to the token after them with weight {weight} on average (spread evenly: {even}).", values)};
+    ? tr("lanes attend to the token before them with weight {weight} on average (an even spread gives {even}).", values)
+    : tr("lanes attend to the token after them with weight {weight} on average (an even spread gives {even}).", values)};
 }
 
 function feedForwardSentence({fed}, lanes) {
-  const single = fed.map((value, lane) => (lanes[lane].tokens.length > 1 ? 0 : value));
-  const largest = single.indexOf(Math.max(...single));
+  const largest = mostChanged({fed}, lanes);
   return tr("Each lane by itself: {lane} changes most; the vector added to it is {times} times as long as its own.",
     {lane: laneName(lanes[largest]), times: twoDecimals(fed[largest])});
+}
+
+/** The lane of one token that feed-forward changes most. */
+function mostChanged({fed}, lanes) {
+  const single = fed.map((value, lane) => (lanes[lane].tokens.length > 1 ? 0 : value));
+  return single.indexOf(Math.max(...single));
 }
 
 /** A sentence about the class that the class head, applied early, reads in most lanes. */
@@ -183,7 +188,7 @@ function poolingSentence({config, pool, lanes}) {
   if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: laneName(lanes[0])});
   const single = [...lanes.keys()].filter((lane) => lanes[lane].tokens.length === 1);
   const heaviest = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
-  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (spread evenly: {even}).",
+  return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (an even spread gives {even}).",
     {lane: laneName(lanes[heaviest]), weight: twoDecimals(pool[heaviest]), even: twoDecimals(1 / nTokensOf(lanes))});
 }
 

@@ -6,6 +6,8 @@ import {percent, shortened, tr} from "../picture/translate.js";
 const HEIGHT = 124, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 /** Maximum number of points of a line. */
 const MAX_POINTS = 600;
+/** With at most so many measurements, each has a dot. */
+const MAX_DOTS = 12;
 
 /** A line over training steps, or a level (a single value); its class in the style sheet is line-`name`.
  * @typedef {{name: string, title: string, isLevel?: boolean}} Line */
@@ -35,6 +37,8 @@ export class Curves {
   start(lines, {note = "", before = []} = {}) {
     /** The step at which the axis ends, at least; the last measurement may be earlier. */
     this.end = 0;
+    /** The step that training has reached. */
+    this.latest = 0;
     this.lines = [...(before.length ? [{name: "before", title: tr("previous run")}] : []), ...lines];
     this.points = new Map(this.lines.map(({name}) => [name, name === "before" ? before : []]));
     this.note.textContent = note;
@@ -76,13 +80,14 @@ export class Curves {
       const path = isLevel ? `M${LEFT} ${y(points[0][1]).toFixed(1)}H${end}`
         : points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
       nodes.push(svgElement("path", {class: `line line-${name}`, d: path}));
-      const [[step, value]] = points;
-      if (points.length === 1 && !isLevel) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(step), cy: y(value), r: 3}));
+      if (points.length > MAX_DOTS || isLevel) continue;
+      for (const [step, value] of points) nodes.push(svgElement("circle", {class: `dot line-${name}`, cx: x(step), cy: y(value), r: 3}));
     }
     this.svg.replaceChildren(...nodes);
+    const isStale = ({name, isLevel}) => !isLevel && !["before", "training"].includes(name) && this.points.get(name).at(-1)[0] < this.latest;
     const front = [...shown].reverse(), last1 = ({name}) => this.exact(this.points.get(name).at(-1)[1]);
     this.legend.replaceChildren(...front.map((line) => element("span", {className: `name-${line.name}`}, keyOf(line), `${line.title} `,
-      ...(line.name === "before" ? [] : [element("b", {text: last1(line)})]))));
+      ...(line.name === "before" ? [] : [element("b", {text: last1(line)})]), isStale(line) ? ` (${tr("step {n}", {n: this.points.get(line.name).at(-1)[0]})})` : "")));
     this.svg.setAttribute("aria-label", [this.title, ...front.map((line) => `${line.title} ${last1(line)}`)].join(", "));
   }
 }

@@ -217,6 +217,7 @@ function clearDrawings(before) {
   setText("accuracy", "");
   setText("rows", "");
   setText("learned", "");
+  setText("at-step", "");
 }
 
 /** Prepare the charts and notes for a session. */
@@ -273,6 +274,7 @@ function receiveReport(report) {
     accuracyCurves.add(name, evaluated.steps, evaluated.accuracy);
     lossCurves.add(name, evaluated.steps, evaluated.loss);
   }
+  accuracyCurves.latest = lossCurves.latest = training.isPlanned ? 0 : main.steps;
   accuracyCurves.end = lossCurves.end = Math.max(...report.runs.map(({steps, total}) => total ?? steps));
   accuracyCurves.level("baseline", baseline?.accuracy ?? null);
   accuracyCurves.level("probe", main.probe?.accuracy ?? null);
@@ -290,7 +292,8 @@ function receiveReport(report) {
     byId("accuracy").title = interval;
   }
   byId("state").classList.toggle("two", Boolean(twin));
-  if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", [measuredShort(data), ...(main.evaluated && main.evaluated.steps < main.steps ? [tr("at step {n}", {n: main.evaluated.steps})] : [])].join(" "));
+  if (training.isTrainable && !loaded && (main.probe || main.evaluated)) setText("rows", measuredShort(data));
+  setText("at-step", !twin && main.evaluated && main.evaluated.steps < main.steps ? tr("at step {n}", {n: main.evaluated.steps}) : "");
   const pause = training.hasPaused && !training.isPlaying && main.evaluated ? pauseSentence(main.evaluated, training.best, data.rows.filter(({part}) => part < 0).length) : "";
   if (training.isTrainable) setText("progress", progressSentence(report, training, unrevealed.size > 0));
   setText("learned", pause);
