@@ -133,7 +133,7 @@ def test_a_model_learns_and_everything_follows(offline: Page, playground: str) -
     expect(offline.locator(".truth")).to_have_text(re.compile("^[✓✗] true class: red$"))
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
-    expect(offline.locator("#curves div > svg .line-random")).to_have_count(2)
+    expect(offline.locator("#curves div > svg path.line-random")).to_have_count(2)
     expect(offline.locator("#accuracy-curves .legend")).to_contain_text(re.compile(r"linear model \d+"))
     expect(offline.locator("#intervals tr")).to_have_count(3)
     expect(offline.locator("#gains")).to_contain_text("The linear model is")
@@ -181,13 +181,14 @@ def test_on_a_phone_the_effect_of_a_head_is_where_it_is_tapped(offline: Page, pl
     offline.set_viewport_size({"width": 390, "height": 844})
     offline.goto(f"{playground}#task=majority&layers=2&width=16&rate=0.01")
     train(offline, 20)
+    expect(offline.locator("#gains")).to_contain_text("linear model")  # which is fitted meanwhile
     last = offline.locator(".machine-head").last
     last.scroll_into_view_if_needed()
     places = "() => ['.machine-stage', '.machine-below', '#keep'].map((one) => document.querySelector(one).offsetTop)"
     before = offline.evaluate(places)
     last.click()
     effect, sentence = offline.locator("#heads-note"), offline.locator(".machine-bar p")
-    changed = re.compile(r"Accuracy without it: .*% \(all heads on: .*%\).*Press again: on\.")
+    changed = re.compile(r"Accuracy without it: .*% \(all heads on: .*%\).*Press again to switch it back on\.")
     expect(effect).to_have_text(changed, use_inner_text=True)
     expect(sentence).to_have_text(re.compile(r"(red|blue) .*% \(before: .*%\)"))
     for said in (effect, sentence, offline.locator(".machine-strip")):
@@ -838,7 +839,7 @@ def test_lecture_mode_is_a_slide_in_large_type_and_keeps_the_run(page: Page, ser
     settle(page)
     expect(frame.locator("#progress")).to_contain_text("step 1")
     expect(frame.get_by_text("How does a Transformer learn?")).to_be_hidden()  # the app's bar has the title
-    expect(frame.get_by_text("Are more of the words “red” or “blue”?")).to_be_visible()
+    expect(frame.locator("#about").get_by_text("Are more of the words “red” or “blue”?")).to_be_visible()
     expect(frame.get_by_label("Speed")).to_have_value("50")
     expect(frame.locator("#accuracy-curves .legend").get_by_text("linear model")).to_be_visible()
     expect(frame.locator("#state")).to_contain_text(re.compile(r"^Accuracy: [\d.]+\s% on \d+ held-out rows"))
