@@ -98,7 +98,6 @@ def main() -> None:
         if measured is not None and not lecture.is_on():
             with st.expander("All heads on test texts, and how they were measured"):
                 _draw_all_heads(page, measured)
-        heads.link_where_heads_matter(classifier)
     layout.close_page(page)
 
 

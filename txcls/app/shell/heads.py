@@ -10,10 +10,9 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app import menu
-from txcls.app.shell import checkpoints, layout, lecture, view_state
+from txcls.app.shell import layout, lecture, view_state
 from txcls.app.shell.controls import choice
-from txcls.data.datasets import REPORTS, sentences
+from txcls.data.datasets import sentences
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Means, OutputAblation
 from txcls.inspection.heads import VERDICT_MARKS, HeadMeasurements, head_summary
@@ -21,8 +20,6 @@ from txcls.lessons.page_address import UNSET, HeadChange, View
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """A checkpoint in which replacing a single head can cost much accuracy."""
-MATTERS = 0.05
-"""Single heads are said to hardly matter in a model if averaging any one of them costs less accuracy than this."""
 REPLACEMENT_NAMES: dict[HeadChange, str] = {
     "mean": "its mean output",
     "zero": "zeros",
@@ -119,19 +116,3 @@ def draw_head_summary(classifier: Predictor, layer: int, head: int) -> None:
         classes = f"txcls-story {record.verdict.replace(' ', '-')}"
         words = html.escape(head_summary(record))
         st.html(f'<div class="txcls-stories"><span class="{classes}">{mark} {words}</span></div>')
-
-
-def link_where_heads_matter(classifier: Predictor) -> None:
-    """Link to a model in which single heads matter, if it is installed and no head of this one does."""
-    measured = HeadMeasurements.of(classifier)
-    if (
-        measured is None
-        or CHECKPOINT_WHERE_HEADS_MATTER not in checkpoints.names()
-        or max(head.mean.lost for head in measured.heads) >= MATTERS
-    ):
-        return
-    st.page_link(
-        menu.HEADS.path,
-        label="See a model in which single heads matter →",
-        query_params=view_state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
-    )
