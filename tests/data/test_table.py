@@ -337,3 +337,11 @@ def test_a_file_of_one_column_keeps_rows_with_other_delimiters(tmp_path: Path, d
     assert table.columns == ("text",)
     texts[7] = texts[7].strip('"')
     assert [row.values["text"] for row in table.rows()] == texts
+
+
+def test_lines_of_a_quoted_text_do_not_choose_the_delimiter(tmp_path: Path) -> None:
+    file = tmp_path / "posts.csv"
+    text = 'a,"Hello,\nTable:\n' + "| x\n" * 9 + '",0.5'
+    file.write_text(f'id,text,share\n{text}\nb,"no, thanks",0.1\n', encoding="utf-8")
+    assert Table(file).columns == ("id", "text", "share")
+    assert [row.values["id"] for row in Table(file).rows()] == ["a", "b"]

@@ -139,13 +139,15 @@ def _sniff(text: str, delimiters: str) -> tuple[str, float]:
     only one column, and the delimiter that occurs in the fewest rows is used.
     """
 
-    def score(delimiter: str) -> tuple[bool, int, int, float]:
+    def score(delimiter: str) -> tuple[bool, bool, int, int, float]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        widths = [len(row) for row in itertools.islice(reader, 50) if row]
+        rows = [row for row in itertools.islice(reader, 50) if row]
+        widths = [len(row) for row in rows]
         n, width = max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
         if n and (widths[0] > 1 or n >= MIN_ALIKE * len(widths)):
-            return True, n, width, n / len(widths)
-        return False, widths.count(1), 1, 0.0
+            cuts_quoted = any(field.count('"') % 2 for row in rows for field in row)  # these may be lines of a text
+            return True, widths[0] > 1 or not cuts_quoted, n, width, n / len(widths)
+        return False, False, widths.count(1), 1, 0.0
 
     best = max(delimiters, key=score)
     return best, score(best)[-1]
