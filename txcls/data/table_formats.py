@@ -145,8 +145,9 @@ def _sniff(text: str, delimiters: str) -> tuple[str, float]:
         widths = [len(row) for row in rows]
         n, width = max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
         if n and (widths[0] > 1 or n >= MIN_ALIKE * len(widths)):
-            cuts_quoted = any(field.count('"') % 2 for row in rows for field in row)  # these may be lines of a text
-            return True, widths[0] > 1 or not cuts_quoted, n, width, n / len(widths)
+            # Fields with a quote too many may be cut from a quoted text, whose lines then count as rows.
+            is_likely = widths[0] > 1 or not any(field.count('"') % 2 for row in rows for field in row)
+            return True, is_likely, n, width, n / len(widths)
         return False, False, widths.count(1), 1, 0.0
 
     best = max(delimiters, key=score)

@@ -105,14 +105,7 @@ export class Painting {
       : ends[part === "words" ? "positions" : part];
     this.stage.classList.toggle("without-positions", part === "words");
     this.stage.classList.toggle("answered", end === length);
-    const {head: named, lane} = this.parts.find((candidate) => candidate.part === part) ?? {};
-    for (const ribbon of this.stage.querySelectorAll(".ribbon[data-head]")) {
-      const {head} = ribbon.dataset;
-      ribbon.classList.toggle("aside", Boolean(named) && head !== named && head.split(".")[0] === named.split(".")[0]);
-    }
-    this.stage.querySelectorAll(".machine-fed").forEach((dots, layer) => {
-      for (const dot of dots.children) dot.classList.toggle("named", part === `layers.${layer}.ff` && dot.dataset.lane === String(lane));
-    });
+    if (part !== null) this.emphasise(part);
     Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
     // Maps may be wider than the ribbons of their layer, so the maps of the layers already shown are put above the veil.
     const indexOf = (name) => this.parts.findIndex((candidate) => candidate.part === name);
@@ -120,9 +113,22 @@ export class Painting {
     for (const map of this.stage.querySelectorAll(".machine-head")) {
       const layer = Number(map.dataset.head.split(".")[0]) - 1;
       map.classList.toggle("reached", indexOf(`layers.${layer}.attn`) <= reached);
-      map.classList.toggle("named", map.dataset.head === named);
     }
     for (const name of this.stage.querySelectorAll(".machine-name")) name.classList.toggle("now", name.dataset.part === part);
+  }
+
+  /** Mark the head or the dot that a part's sentence is about, and set the layer's other heads aside. The style sheet uses these
+   * classes only part by part, so that the whole picture, which is drawn at each keystroke, can keep them. @param {string} part */
+  emphasise(part) {
+    const {head: named, lane} = this.parts.find((candidate) => candidate.part === part) ?? {};
+    for (const map of this.stage.querySelectorAll(".machine-head")) map.classList.toggle("named", map.dataset.head === named);
+    for (const ribbon of this.stage.querySelectorAll(".ribbon[data-head]")) {
+      const {head} = ribbon.dataset;
+      ribbon.classList.toggle("aside", Boolean(named) && head !== named && head.split(".")[0] === named.split(".")[0]);
+    }
+    this.stage.querySelectorAll(".machine-fed").forEach((dots, layer) => {
+      for (const dot of dots.children) dot.classList.toggle("named", part === `layers.${layer}.ff` && dot.dataset.lane === String(lane));
+    });
   }
 
   /** If the picture runs down, scroll a part into the window. @param {string} part */
