@@ -96,7 +96,7 @@ TEXT_LABEL = ("text", "label")
             ("4", "5"),
             SAID[0],
             [
-                "Sheet 'Answers' was read",
+                "Sheet: 'Answers', not",
                 "is a title ('Survey 2026'); the column names are in row 4",
                 "1 column without",
             ],

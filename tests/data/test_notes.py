@@ -26,7 +26,7 @@ def test_variants_and_placeholders_are_found() -> None:
     assert not list(label_notes({"x": 2, "y": 2}))
     merged, _ = label_notes({"Sport": 9, "sport": 4, "SPORT": 3, "Sports": 1, "-": 1}, merged=True)
     assert merged == "Labels merged: 'sport' (4), 'SPORT' (3), 'Sports' (1) as 'Sport' (9)."
-    assert isinstance(merged, Note) and merged.brief == "Labels merged: 3, such as 'sport' as 'Sport'."
+    assert isinstance(merged, Note) and merged.brief == "Labels merged: 3 (8 rows), such as 'sport' as 'Sport'."
 
 
 @pytest.mark.parametrize("counts, expected", [*SPELLINGS, *((counts, []) for counts in OWN_CLASSES)])

@@ -203,7 +203,7 @@ def test_the_sheet_with_the_most_rows_is_read_and_another_can_be_chosen(tmp_path
     path = workbook(tmp_path / "t.xlsx", Cover=[["Read me"]], Empty=[], Data=data)
     table = Table(path)
     assert table.sheet == "Data" and len(values_of(table)) == 2
-    assert table.notes == ("Sheet 'Data' was read, not 'Cover'.",)
+    assert table.notes == ("Sheet: 'Data', not 'Cover'.",)
     workbook(path, Data=data, Other=[["text", "label"], *[["c", "z"]] * 5])
     assert Table(path).sheet == "Other" and values_of(Table(path, sheet="Data"))[0]["text"] == "a"
     with pytest.raises(DataError, match=r"no sheet 'None'; the sheets are 'Other', 'Data'"):
@@ -234,7 +234,7 @@ def test_a_hidden_sheet_is_not_read_unless_it_is_asked_for(tmp_path: Path) -> No
     book.save(tmp_path / "t.xlsx")
     table = Table(tmp_path / "t.xlsx")
     assert [row["text"] for row in values_of(table)] == ["a"]
-    assert table.notes == ("Sheet 'Sheet' was read, not 'old' (hidden).",)
+    assert table.notes == ("Sheet: 'Sheet', not 'old' (hidden).",)
     assert [row["text"] for row in values_of(Table(tmp_path / "t.xlsx", sheet="old"))] == ["b", "c"]
 
 

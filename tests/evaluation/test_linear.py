@@ -89,7 +89,11 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert equal.verdict.startswith("Use the linear model, which is cheaper: ")
     assert equal.difference.low < 0 < equal.difference.high
     uneven = replace(equal, difference_f1=Measured(-0.03, -0.05, -0.01))
-    assert " By macro-F1, the linear model is better." in uneven.verdict
+    assert uneven.verdict.startswith(
+        "Use the linear model: it is better than the Transformer by 3.0 points of macro-F1"
+    )
+    assert uneven.verdict.endswith(" By accuracy, they cannot be told apart.")
+    assert replace(uneven, difference_f1=Measured(0.03, 0.01, 0.05)).to_use == "transformer"
     one_sided = replace(compared(), difference_f1=Measured(0.033, -0.024, 0.086))
     assert " By macro-F1, they cannot be told apart." in one_sided.verdict
 

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from itertools import pairwise
@@ -122,6 +123,17 @@ def test_a_csv_has_the_delimiter_and_the_byte_order_mark_that_its_input_suggests
     assert said[-1] == "Texts: column 'body', guessed."
     predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.tsv", text_column="body")
     assert b"id\tbody\tpredicted_label" in (tmp_path / "out.tsv").read_bytes()
+
+
+@pytest.mark.parametrize("cells, mark", [(("0,5", "1,25"), ","), (("0.5", "1.25"), "."), (("1", "2"), ".")])
+def test_a_table_with_decimal_commas_gets_decimal_commas(
+    classifier: Predictor, tmp_path: Path, cells: tuple[str, str], mark: str
+) -> None:
+    (tmp_path / "in.csv").write_text("prix;body\n" + "".join(f"{cell};a text\n" for cell in cells), "utf-8")
+    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", text_column="body")
+    lines = (tmp_path / "out.csv").read_text("utf-8-sig").splitlines()
+    assert lines[0].startswith("prix;body;predicted_label;probability")
+    assert all(re.fullmatch(rf"0\{mark}\d+", line.split(";")[3]) for line in lines[1:])
 
 
 def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp_path: Path) -> None:

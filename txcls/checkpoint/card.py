@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 FEW_CLASSES = 10
 """Maximum number of classes for which a card shows the whole confusion matrix."""
-CURVE_ROWS = 12
-"""Maximum number of validations of a pre-training run that a card shows."""
 WORD_ORDER_TESTS = {
     "words_shuffled": "words of each text in random order",
     "positions_permuted": "position vectors of each text in random order",
@@ -68,11 +66,10 @@ def model_card(
     calibration: Calibration | None = None,
     scope: ScopeRule | None = None,
     metrics: Mapping[str, Any],
-    history: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The card of a classifier or, without `classes`, of a language model.
 
-    `metrics` is the content of metrics.json, `history` the rows of history.jsonl.
+    `metrics` is the content of metrics.json.
     """
     from huggingface_hub import ModelCard
 
@@ -90,7 +87,6 @@ def model_card(
         comparison=Comparison.from_dict(metrics["comparison"]) if "comparison" in metrics else None,
         validation_rows=_validation_rows(config, metrics.get("data", {})),
         tables=_tables(classes, metrics),
-        curve=_evenly([row for row in history if row.get("tokens")], CURVE_ROWS),
         table=_table,
         sections=_SECTIONS,
         made=_TRAINING_FACTS,
@@ -108,18 +104,12 @@ def _template() -> "Template":
     )
     cards.filters |= {
         "thousands": "{:,}".format,
+        "rows": lambda n: f"{n:,} row{'s' * (n != 1)}" if n else "none",
         "decimals": decimals,
         "percent": percentage,
         "text": lambda value: as_markdown(str(value)),
     }
     return cards.get_template("card.md.jinja")
-
-
-def _evenly(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]]:
-    """At most n of the rows, evenly spaced, including the first and the last."""
-    if len(rows) <= n:
-        return list(rows)
-    return [rows[round(k * (len(rows) - 1) / (n - 1))] for k in range(n)]
 
 
 def most_confused(
@@ -187,7 +177,7 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
     if not measured:
         return
     yield (
-        f"The tables below are for the {split} rows.",
+        f"The tables below are for the Transformer on the {split} rows.",
         ("class", "precision", "recall", "F1", "rows"),
         (
             (row["label"], *(percentage(row[key]) for key in ("precision", "recall", "f1")), f"{row['support']:,}")

@@ -86,7 +86,6 @@ class Checkpoint:
             calibration=self.calibration,
             scope=self.scope,
             metrics=self.metrics,
-            history=self.history,
         )
 
 

@@ -84,9 +84,13 @@ class Comparison:
 
     @property
     def _differences(self) -> list[tuple[str, Measured]]:
-        """The measure that decides which classifier is better, then the other one, each with its difference."""
+        """The measure that decides which classifier is better, then the other one, each with its difference.
+
+        Accuracy decides, except where most rows are of one class, or where only macro-F1 tells the two apart.
+        """
         measures = [("accuracy", self.difference), ("macro-F1", self.difference_f1)]
-        return measures[::-1] if self.is_imbalanced else measures
+        only_f1_differs = self.difference_f1.sign and not self.difference.sign
+        return measures[::-1] if self.is_imbalanced or only_f1_differs else measures
 
     @property
     def transformer_is_better(self) -> bool:
@@ -111,7 +115,8 @@ class Comparison:
     @property
     def _measure(self) -> tuple[str, str]:
         """The name of the measure that decides, and its attribute in `ClassifierScores`."""
-        return ("macro-F1", "macro_f1") if self.is_imbalanced else ("accuracy", "accuracy")
+        name = self._differences[0][0]
+        return name, {"accuracy": "accuracy", "macro-F1": "macro_f1"}[name]
 
     @property
     def scores_in_words(self) -> str:
@@ -145,7 +150,8 @@ class Comparison:
             reason = f"it is better than the Transformer by {-value:.1f} points of {name}"
         else:
             points = f"{with_sign(value)} points of {name} for the Transformer"
-            use, reason = f"{use}, which is cheaper", f"on {self.n:,} test rows the two cannot be told apart: {points}"
+            which = "are too few to tell the two apart" if self.n < FEW_TEST_ROWS else "do not tell the two apart"
+            use, reason = f"{use}, which is cheaper", f"{self.n:,} test rows {which}; {points}"
         reason += f" (95 % interval {range_with_signs(low, high)})"
         if self.steps is not None and self.is_hardly_trained:
             made, planned = self.steps
@@ -164,23 +170,21 @@ class Comparison:
             yield f"By {other_name}, {outcome}."
         if self.steps is not None and 0 < self.steps[0] < self.steps[1] and not self.is_hardly_trained:
             made, planned = self.steps
-            yield f"The Transformer had time for {made:,} of {planned:,} planned steps."
+            yield f"The Transformer had time for {made:,} of {planned:,} steps."
         accuracy = self.transformer.accuracy
-        if self.n < FEW_TEST_ROWS:
+        if self.n < FEW_TEST_ROWS and difference.sign:
             yield f"{self.n} test rows are too few for a dependable figure."
         name, measure = self._measure
         transformer, guessing = (getattr(c, measure) for c in (self.transformer, self.majority))
         is_explained = self.is_hardly_trained and not self.learned_nothing
         if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS and not is_explained:
-            how, remedies = "the Transformer is not clearly better", "more rows or more time"
+            how, helps = "the Transformer is not clearly better", "more rows or time may help"
             if self.learned_nothing:
-                how, remedies = "neither model is clearly better", f"clearer labels, {remedies}"
+                how, helps = "neither model is clearly better", f"clearer labels, {helps}"
             elif transformer.high < guessing.value:
                 how = "the Transformer is worse"
-            yield (
-                f"By {name}, {how} than always guessing the most frequent class: {with_interval(transformer)} against "
-                f"{percentage(guessing.value)}.{'' if self.is_hardly_trained else f' It needs {remedies}.'}"
-            )
+            remedy = "" if self.is_hardly_trained else f"; {helps}"
+            yield f"By {name}, {how} than guessing the most frequent class ({percentage(guessing.value)}){remedy}."
         if self.n_unseen:
             share = accuracy.value * self.n / (self.n + self.n_unseen)
             yield (

@@ -22,7 +22,6 @@ from txcls.data.columns import guess_columns
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.datasets import fetch as download
 from txcls.data.generated.agreement import Split, make_rows, write_agreement
-from txcls.data.hashes import normalise_text
 from txcls.data.labelled import labelled_rows, notes_before_training
 from txcls.data.table import Table
 from txcls.data.unlabelled_texts import texts_of
@@ -89,8 +88,6 @@ def show(
         check_rows(rows.labelled)
         title, splits = file.name, {"train": rows.labelled}
         notes = [*guess.sentences, *rows.notes, *notes_before_training(rows.labelled)]
-        if n_copies := len(rows.labelled) - len(set(map(normalise_text, rows.labelled.texts))):
-            notes.append(f"Rows that repeat the text of another: {n_copies:,}.")
     headings = ["rows"] if list(splits) == ["train"] else [f"{split} rows" for split in splits]
     first = next(iter(splits.values()))
     examples = {first.classes[label]: text for label, text in zip(first.labels[::-1], first.texts[::-1], strict=True)}

@@ -144,7 +144,7 @@ def report(
     except DataError as error:
         if data is not None or not result.metrics or model == "linear":
             raise
-        note(f"the report uses only the stored metrics of the Transformer: {error}")
+        note(f"only the Transformer's stored metrics are reported. {error}")
     if labelled is not None:
         note(reason)
         chosen = sample_indices(len(labelled), limit=rows)

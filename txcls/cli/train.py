@@ -45,9 +45,12 @@ FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_l
 """Options that apply only to training on a file."""
 PRESET_ONLY = ("data", "settings", "max_steps", "device", "resume")
 """Options that apply only to training a preset."""
+SLOW = 1.5
+"""The machine is called busy if fitting the linear model took at least so many times as long as estimated."""
 
 OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Checkpoint folder to write  [default: checkpoints/PRESET]")
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder to write  [default: checkpoints/NAME]"),
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", help="Same as --set train.seed=N.")]
 ResumeOption = Annotated[
@@ -289,12 +292,13 @@ def train_file(
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
     notes += [*plan.splits.notes, *plan.sentences]
-    note(*notes, brief=not verbose)
+    to_merge = [one for one in notes if isinstance(one, Note) and "merge_labels" in one.options]
+    note(*(one for one in notes if verbose or one not in to_merge), brief=not verbose)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=verbose or sys.stderr.isatty()) as display:
         callbacks = display.callbacks if verbose else {"on_step": display.callbacks["on_step"]}
         result = run_plan(plan, out=folder, command=command(words), refit=refit, **callbacks)
-    _print_result(result, folder, verbose=verbose)
+    _print_result(result, folder, to_merge=to_merge, verbose=verbose)
 
 
 def _suggest_file(path: Path) -> None:
@@ -316,7 +320,8 @@ def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
         yield Note(f"{said}; {first}.", brief=f"{said}.")
 
 
-def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> None:
+def _print_result(result: TrainingResult, folder: Path, *, to_merge: Sequence[Note], verbose: bool) -> None:
+    """Print what to do, the figures, and where the checkpoint is; of labels `to_merge`, first to train again."""
     comparison = result.comparison
     scores = (comparison.majority, comparison.linear, comparison.transformer)
     table = [
@@ -328,6 +333,10 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
         for (name, *_), one in zip(comparison.table, scores, strict=False)
     ]
     verdict = comparison.verdict + f" {comparison.settings}" * verbose
+    if to_merge and not verbose:
+        verdict = " ".join([*(one.brief for one in to_merge), "Train again with --merge-labels.", comparison.advice])
+    if comparison.is_hardly_trained and result.delay >= SLOW:
+        verdict += f" This machine was busy: the linear model took {result.delay:.1f} times as long as estimated."
     console().print(Text(sanitize(verdict, limit=2000)), soft_wrap=True)
     print_rows((f"{comparison.n:,} test rows, %", "accuracy (95 %)", "macro-F1"), table)
     minutes, seconds = divmod(round(result.seconds), 60)
@@ -339,12 +348,12 @@ def _print_result(result: TrainingResult, folder: Path, *, verbose: bool) -> Non
     if refit := metrics.get("refit"):
         again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
         lines.insert(0, f"Then trained again {again}; the figures were measured before that.")
-    if result.never_found:
+    if result.never_found and not to_merge:
         name = max(result.never_found, key=result.never_found.__getitem__)
         n, more = result.never_found[name], len(result.never_found) - 1
         others = f" and {more:,} more" * (more > 0)
         model = "linear model" if comparison.to_use == "linear" else "Transformer"
-        lines.insert(0, f"The {model} recognises no test row of {quote(name)} ({n:,}){others}.")
+        lines.insert(0, f"The {model} finds no {quote(name)} ({n:,} rows){others}.")
     if verbose:
         lines = [f"{metrics['training']['done']}.", *lines, *how_to_open_in_app(folder)]
     for line in lines:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from txcls.errors import Note, quote, sanitize
 
@@ -19,7 +20,7 @@ MIN_MULTILABEL = 0.05
 MAX_COMPARED = 300
 """With more different labels, only variants that differ in capitals, accents and punctuation are found."""
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(?:\.0+)?Z?")
 _ENDINGS = ("es", "x", "n", "en", "e", "er")
 _PAIRS_OF_ENDINGS = (
@@ -136,7 +137,7 @@ def label_separator(counts: Mapping[str, int]) -> str:
     """The separator if many cells contain several labels ("a;b") that mostly occur in other cells too; otherwise ""."""
     for separator in SEPARATORS:
         parts = {
-            name: [name] if _DECIMAL_COMMA.fullmatch(name) else [*filter(None, map(str.strip, name.split(separator)))]
+            name: [name] if DECIMAL_COMMA.fullmatch(name) else [*filter(None, map(str.strip, name.split(separator)))]
             for name in counts
         }
         n = sum(counts[name] for name in counts if len(parts[name]) > 1)
@@ -148,9 +149,8 @@ def label_separator(counts: Mapping[str, int]) -> str:
 
 
 def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
-    """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
-    merged."""
-    option = {} if merged else {"merge_labels": True}
+    """Yield warnings about labels, with their numbers of rows; `merged`: whether variants are merged already."""
+    option: dict[str, Any] = {} if merged else {"merge_labels": True}
     counted = {name: f"'{sanitize(name, limit=30)}' ({n:,})" for name, n in counts.items()}
     spellings: dict[str, list[str]] = defaultdict(list)
     variants = label_variants(counts)
@@ -161,12 +161,12 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
         every = "; ".join(f"{', '.join(names)} {joined} {counted[target]}" for target, names in spellings.items())
         name, target = next(iter(variants.items()))
         example = f"{quote(name)} {joined} {quote(target)}"
-        brief = f"{said}: {example}." if len(variants) == 1 else f"{said}: {len(variants):,}, such as {example}."
+        several = f" {len(variants):,} ({sum(counts[name] for name in variants):,} rows), such as"
+        brief = f"{said}:{several * (len(variants) > 1)} {example}."
         yield Note(f"{said}: {every}.", brief=brief, **option)
     if missing := placeholders(counts)[:8]:
-        said = "Labels dropped:" if merged else "Missing labels?"
-        whole = ", ".join(counted[name] for name in missing)
-        yield Note(f"{said} {whole}.", brief=f"{said} {', '.join(map(quote, missing))}.", **option)
+        said = "Labels dropped" if merged else "Missing labels, not dropped"
+        yield Note(f"{said}: {', '.join(counted[name] for name in missing)}.", **option)
     if separator := label_separator(counts):
         example = max((name for name in counts if separator in name), key=lambda name: counts[name])
         several = f"Some cells contain several labels, such as {quote(example)} ({counts[example]:,} rows)"

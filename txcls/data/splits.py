@@ -301,8 +301,8 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes += _note_on_untested_classes(rows, test_part)
     origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
     n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
-    sizes = f"{len(training):,} rows to train on, {len(validation):,} to calibrate, {len(test_part):,} to test"
-    copied = f", copies left out: {n_copies:,}" if n_copies > 0 else ""
+    sizes = f"{len(training):,} training rows, {len(validation):,} calibration, {len(test_part):,} test"
+    copied = f", {n_copies:,} copies left out" if n_copies > 0 else ""
     notes.append(Note(f"{sizes} ({origin}){copied}.", brief=f"{sizes}{copied}."))
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
@@ -359,6 +359,6 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 
 def _note_on_untested_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
     if names := [rows.classes[label] for label in sorted(set(rows.labels) - set(test.labels))]:
-        counted = f"No test rows, so not in macro-F1: {len(names):,} of {len(set(rows.labels)):,} classes"
+        counted = f"Not in macro-F1, without test rows: {len(names):,} of {len(set(rows.labels)):,} classes"
         such = ": " if len(names) == 1 else ", such as "
         yield Note(f"{counted} ({list_names(names)}).", brief=f"{counted}{such}{quote(names[0])}.")

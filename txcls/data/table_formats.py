@@ -296,7 +296,7 @@ def _workbook(path: Path, sheet: str | None, usual_sheet: str | None) -> Source:
     notes: list[str] = []
     if len(names) > 1:
         others = [f"{quote(name)}{' (hidden)' if name in hidden else ''}" for name in names if name != chosen]
-        notes = [f"Sheet {quote(chosen)} was read, not {', '.join(others[:3])}{', …' * (len(others) > 3)}."]
+        notes = [f"Sheet: {quote(chosen)}, not {', '.join(others[:3])}{', …' * (len(others) > 3)}."]
     rows = cells[str(chosen)]
     empty = [(row, column) for row, column in formulas.get(str(chosen), ()) if rows[row - 1][column - 1] is None]
     if empty:

@@ -167,6 +167,6 @@ def missing_file_error(checkpoint: Checkpoint) -> DataError:
     tested = f" and tested on {name}" if checkpoint.config.data.test_file else ""
     is_here = has_table_suffix(name) and Path(name).is_file()
     return DataError(
-        f"{checkpoint.name} was trained on {title}{tested}; give --data, this file for its held-out rows, or another",
+        f"{checkpoint.name} was trained on {title}{tested}; --data reads its held-out rows or another file",
         data=name if is_here else "FILE",
     )

@@ -30,7 +30,7 @@ from txcls.data.columns import (
 from txcls.data.files import replacing
 from txcls.data.hashes import MIN_KNOWN, KnownShare
 from txcls.data.html import are_html, html_note
-from txcls.data.labels import label_name
+from txcls.data.labels import DECIMAL_COMMA, label_name
 from txcls.data.table import Table, Values, flatten, left_out_note, row_text, table_suffix
 from txcls.data.table_formats import DateText
 from txcls.errors import DataError, StoppedError, list_names, reason_of
@@ -56,6 +56,7 @@ MAX_SHEET_ROWS = 1_048_576
 """Number of rows of a sheet in Excel."""
 _MAX_CELL_CHARACTERS = 32_767
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_DECIMAL_POINT = re.compile(r"-?\d+\.\d+")
 _MAX_EXACT = 10**15
 """Excel keeps 15 digits of a number; integers from this one on, such as identifiers, are written as text."""
 
@@ -92,7 +93,8 @@ def predict_file(
 ) -> int:
     """Write the rows of `source` with label and calibrated probability to `target`; return their number.
 
-    Rows without words get an empty label and no probability. A CSV file has the delimiter of the input. If the input
+    Rows without words get an empty label and no probability. A CSV file has the delimiter of the input, and its
+    decimal comma. If the input
     is a workbook or seems to be from Excel (a delimiter other than comma or tab, an encoding other than UTF-8, or a
     byte-order mark), CSV and TSV files begin with the byte-order mark that Excel needs.
 
@@ -243,7 +245,7 @@ def _write(
     if suffix == ".parquet":
         _write_parquet(file, table, names, pieces)
         return
-    rows = itertools.chain.from_iterable(pieces)
+    rows: Iterable[Values] = itertools.chain.from_iterable(pieces)
     if suffix == ".xlsx":
         if table.n_rows is not None and table.n_rows >= MAX_SHEET_ROWS:
             raise DataError(
@@ -264,6 +266,10 @@ def _write(
             text.write("\ufeff")  # for Excel
         lines = csv.writer(text, delimiter=delimiter, lineterminator="\n")
         lines.writerow(columns)
+        cells = [str(cell) for column in table.sample.values() for cell in column] if delimiter == ";" else []
+        if any(map(DECIMAL_COMMA.fullmatch, cells)) and not any(map(_DECIMAL_POINT.fullmatch, cells)):
+            new = [name for usual, name in names.items() if usual.startswith(PROBABILITY)]
+            rows = (row | {name: str(row[name] or "").replace(".", ",") for name in new} for row in rows)
         lines.writerows([_without_nan(row.get(name)) for name in columns] for row in rows)
     text.flush()
     text.detach()

@@ -144,20 +144,12 @@ def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The name, value and meaning of each of the main metrics, as text."""
     n = metrics["n"]
     interval = wilson(round(metrics["accuracy"] * n), n)
-    interval_in_words = f"95 % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+    right = f"Share of rows predicted as labelled; 95 %: {100 * interval.low:.1f} to {100 * interval.high:.1f} %."
     mean = f"Mean F1 of {classes_with_rows(metrics) or 'the classes'}; each class counts equally."
     rows = [
-        (
-            "Accuracy",
-            percentage(metrics["accuracy"]),
-            f"Share of rows whose predicted class is the label; {interval_in_words}.",
-        ),
+        ("Accuracy", percentage(metrics["accuracy"]), right),
         ("Macro-F1", percentage(metrics["macro_f1"]), mean),
-        (
-            "Calibration error",
-            percentage(metrics["ece"]),
-            "Mean difference between confidence and accuracy, in 15 bins.",
-        ),
+        ("Calibration error", percentage(metrics["ece"]), "Mean difference of confidence and accuracy, in 15 bins."),
         ("Log loss", f"{metrics['log_loss']:.3f}", "Mean negative logarithm of the label's probability; 0 is perfect."),
     ]
     if (share := metrics.get("accuracy_with_unknown")) is not None:

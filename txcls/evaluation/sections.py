@@ -196,7 +196,8 @@ def _row_sections(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[S
     )
     if doubtful is not None:
         counted = " (row 1 is the first in the file, usually the heading)"
-        first = [f"{numbers[row.row]:,}" if numbers else quote(row.text) for row in doubtful.rows[:NAMED]]
+        disputed = [row for row in doubtful.rows[:NAMED] if row.predicted != row.label]
+        first = [f"{numbers[row.row]:,}" if numbers else quote(row.text) for row in disputed]
         yield Section(
             "doubtful",
             "Doubtful labels",
@@ -205,6 +206,8 @@ def _row_sections(report: Report, doubtful: DoubtfulLabels | None) -> Iterator[S
             [str(doubtful)],
             f"labels to check first: {'rows ' * bool(numbers)}{', '.join(first)}{counted * bool(numbers)}"
             if first
+            else "no label is doubted: the models that check predict all of them"
+            if doubtful.rows
             else "no label is called doubtful: the models that check hardly beat guessing",
         )
 
@@ -213,21 +216,20 @@ def _words_section(predictions: RowPredictions) -> Section:
     def of(n: int, total: int) -> str:
         return f"{n:,} of {total:,} ({percentage(n / total)})"
 
-    words, n, n_few = confusion_words(predictions)
+    words, n_compared = confusion_words(predictions)
     rows = [
         (word.label, word.predicted, word.word, of(word.in_errors, word.errors), of(word.in_right, word.right))
         for word in words
     ]
-    too_few = f"fewer than {MIN_ERRORS} errors in different texts, too few to compare words"
     note = (
         f"{'Words' if words else 'No word'} significantly more frequent in these errors than in the label's correctly "
         "classified rows, both as a share of the texts and of all their words (one-sided Fisher exact test, 5 % level, "
         "Bonferroni correction for all words and confusions). Repeated texts count once."
-        + (f" Of the {n} most frequent confusions, {n_few} had {too_few}." if n_few else "")
     )
+    if not n_compared:
+        note = f"Each confusion has fewer than {MIN_ERRORS} errors in different texts, too few to compare words."
     head = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
-    notes = [f"Each confusion of a label with a prediction has {too_few}." if n_few == n else note]
-    return Section("words", "The words behind each confusion", head, rows, notes)
+    return Section("words", "The words behind each confusion", head, rows, [note])
 
 
 def _thresholds_section(predictions: RowPredictions) -> Section:
@@ -258,8 +260,8 @@ class ConfusionWord(NamedTuple):
     right: int
 
 
-def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], int, int]:
-    """Up to MAX_WORDS words per frequent confusion, the number of these confusions, and of those with few errors.
+def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], int]:
+    """Up to MAX_WORDS words per frequent confusion, and the number of confusions with enough errors.
 
     In confusions of at least MIN_ERRORS errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact
     test), both as a share of the texts and of all their words: in longer texts, any word is in a larger share of the
@@ -281,12 +283,12 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
 
     found: list[tuple[float, ConfusionWord]] = []
     confusions = Counter((a, b) for a, b in outcomes if a != b).most_common(MAX_CONFUSIONS)
-    n_tests = n_few = 0
+    n_tests = n_compared = 0
     for (label, predicted), _ in confusions:
         (n_errors, errors), (n_right, right) = texts_of((label, predicted)), texts_of((label, label))
         if n_errors < MIN_ERRORS:
-            n_few += 1
             continue
+        n_compared += 1
         together = errors + right
         words = [word for word in sorted(together) if together[word] >= MIN_ROWS]
         in_errors, in_all = (np.array([counts[word] for word in words]) for counts in (errors, together))
@@ -296,7 +298,7 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
         for k in np.argsort(p, kind="stable")[:MAX_WORDS]:
             counts = (errors[words[k]], n_errors, right[words[k]], n_right)
             found.append((float(p[k]), ConfusionWord(classes[label], classes[predicted], words[k], *counts)))
-    return [word for p, word in found if p <= LEVEL / n_tests], len(confusions), n_few
+    return [word for p, word in found if p <= LEVEL / n_tests], n_compared
 
 
 def class_advice(report: Report) -> list[str]:

@@ -42,6 +42,7 @@ class TrainingResult:
         checkpoint: with "test" and "comparison" in its metrics.
         linear_is_limited: whether the linear model was fitted without characters to save time and memory.
         never_found: classes that the recommended model never recognised, each with its number of test rows.
+        delay: how many times as long as estimated the linear model took to fit.
     """
 
     checkpoint: Checkpoint
@@ -49,6 +50,7 @@ class TrainingResult:
     linear_is_limited: bool
     never_found: Mapping[str, int]
     seconds: float
+    delay: float
 
 
 def run_plan(
@@ -84,9 +86,9 @@ def run_plan(
     linear = fit_linear(fitted, seed=seed, reads_characters=plan.reads_characters)
     predicted = linear.predict(test.texts, test.classes)
     linear_seconds = time.monotonic() - started
-    delay = float(np.clip(linear_seconds / max(plan.linear_seconds, 1.0), 1.0, MAX_DELAY))
+    delay = linear_seconds / max(plan.linear_seconds, 1.0)
     options = {"out": None, "command": command, "on_stage": say, **callbacks}
-    checkpoint = train_as_planned(plan, after=delay * plan.measuring_seconds, **options)
+    checkpoint = train_as_planned(plan, after=min(max(delay, 1.0), MAX_DELAY) * plan.measuring_seconds, **options)
     say("comparing with the linear model on the test rows")
     checkpoint, comparison, predictions = _compare(plan, checkpoint, linear, predicted, seconds=linear_seconds)
     saves_linear = not comparison.transformer_is_better
@@ -114,7 +116,7 @@ def run_plan(
             save_checkpoint(replace(checkpoint, path=out, linear=file))
         checkpoint = replace(checkpoint, path=out, linear=out / LINEAR if saves_linear else None)
     seconds = time.monotonic() - plan.started
-    return TrainingResult(checkpoint, comparison, linear.is_limited, never_found, seconds)
+    return TrainingResult(checkpoint, comparison, linear.is_limited, never_found, seconds, delay)
 
 
 def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) -> Checkpoint:
@@ -129,7 +131,7 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
         return max(plan.started + 60 * plan.minutes - after - time.monotonic(), MIN_LEFT * 60 * plan.minutes)
 
     rows, validation = plan.splits.training, plan.splits.validation
-    is_probe = False
+    is_probe, started = False, time.monotonic()
     with using_threads(plan.threads):
         if plan.from_probe and plan.init is not None:
             left = seconds_left()
@@ -145,9 +147,8 @@ def train_as_planned(plan: TrainingPlan, *, after: float = 0.0, **options: Any) 
             max_seconds=seconds_left(),
             **{"out": None, **options},
         )
-    return (
-        checkpoint.with_metrics(training=checkpoint.metrics["training"] | {"done": PROBE}) if is_probe else checkpoint
-    )
+    facts = {"seconds": round(time.monotonic() - started, 1)} | ({"done": PROBE} if is_probe else {})
+    return checkpoint.with_metrics(training=checkpoint.metrics["training"] | facts)
 
 
 def _compare(
