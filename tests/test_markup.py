@@ -10,7 +10,7 @@ from tests.checkpoint.test_card import FIGURES
 from tests.conftest import tiny_config
 from txcls.checkpoint.card import model_card
 from txcls.checkpoint.comparison import ClassifierScores, Comparison, Measured
-from txcls.lessons.markup import inline, to_html
+from txcls.lessons.markup import to_html, to_inline_html
 from txcls.text.formatting import as_markdown
 
 pytestmark = pytest.mark.attack
@@ -108,7 +108,7 @@ def test_a_card_shows_texts_from_outside_as_they_are(payload: str) -> None:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_measured_value_in_a_lesson_is_text_and_a_formula_draws_nothing_else(payload: str) -> None:
-    assert read(inline(f"The model answers {as_markdown(payload)}."))[0] == []
+    assert read(to_inline_html(f"The model answers {as_markdown(payload)}."))[0] == []
     elements = read(to_html(f"$\\text{{{payload}}}$ and ${payload}$ and {payload}"))[0]
     allowed = r"(p|em|strong|code|h1|ul|ol|li|hr|blockquote|pre|m\w+( (?!on|href|src|style)\w+)*|a href)"
     assert not [element for element in elements if not re.fullmatch(allowed, element)]

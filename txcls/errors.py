@@ -6,7 +6,7 @@ Each message says what was given, what was expected and what to do.
 import re
 import reprlib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 MAX_MESSAGE_LENGTH = 2000
@@ -91,6 +91,12 @@ def reason_of(error: BaseException) -> str:
     return (text.splitlines() or [type(error).__name__])[0]
 
 
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A question with the one to three known names that are spelled like a misspelled one; "" if there are none."""
+    near = get_close_matches(str(name), list(known), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
 class TxclsError(Exception):
     """Base class of all errors of txcls; the command line prints an error as one line and exits with code 2.
 
@@ -137,10 +143,8 @@ class TraceError(TxclsError):
 class UnknownNameError(TraceError, KeyError):
     """A trace has no tensor with this name; also a KeyError, as in other mappings."""
 
-    def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
-        names = list(known)
-        near = get_close_matches(str(name), names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {list_names(names) or 'none'}"
+    def __init__(self, what: str, name: object, known: Collection[str]) -> None:
+        hint = did_you_mean(name, known) or f"there are {list_names(known) or 'none'}"
         super().__init__(f"{what} {sanitize(repr(name), limit=80)}; {hint}")
 
     def __str__(self) -> str:

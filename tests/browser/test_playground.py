@@ -955,7 +955,9 @@ def test_what_pre_training_and_fine_tuning_gain_is_said_in_two_paragraphs(tables
 
 def test_a_run_that_the_time_limit_ended_says_so(tables: Page) -> None:
     cut = tables.evaluate(RESULTS, {"preferred": "fine-tuned", "total": 40, "steps": 40})
-    stopped = "Time limit: pre-trained 40 of 80, from random weights 160 of 160 steps."
+    stopped = (
+        "Cut short by the time limit (pre-trained 40 of 80, from random weights 160 of 160 steps): this may change."
+    )
     assert cut["progress"] == f"Pre-training gained 25 points. {stopped}"
     assert cut["sentences"][0].startswith("Pre-training gained 25 points.")
 

@@ -45,12 +45,23 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     guess = guess_of({"chnl.": channel, "what they wrote": texts, "Desk": queue})
     assert (guess.text_column, guess.label_column) == ("what they wrote", "Desk")
     assert "the texts predict this column best" in guess.reasons[1] and "by its contents" in guess.reasons[1]
-    assert guess.hints == ("Labels perhaps in 'chnl.'.",)
+    assert guess.hints == ("If the labels are in 'chnl.', train again.",)
     assert guess.hints[0].options == {"label_column": "chnl."}  # type: ignore[attr-defined]
     noise = guess_of({"chnl.": channel, "what they wrote": TEXTS + TEXTS[:30], "other": channel[::-1]})
     assert noise.label_column == "chnl." and "'other'" in noise.hints[0]
     assert label_predictability(texts, queue) == 1.0 and label_predictability(texts, channel) < 0.5
     assert label_predictability(texts, ["x"] * 90) == label_predictability([None] * 90, queue) == 0.0
+
+
+def test_labels_with_typing_errors_are_preferred_to_a_column_that_the_texts_do_not_predict() -> None:
+    random = np.random.default_rng(6)
+    words = {"offensive": "bad rude nasty ugly", "neither": "calm plain fine good"}
+    verdicts = random.choice([*words], 400).tolist()
+    texts = [f"the words {random.choice(words[verdict].split())} {n} to read" for n, verdict in enumerate(verdicts)]
+    spelled = [random.choice([label, label.upper(), label[:-3] + label[-2:]]) for label in verdicts]
+    reviewed = random.choice(["yes", "no"], 400).tolist()
+    assert label_predictability(texts, reviewed) == 0.0 and label_predictability(texts, spelled) > 0.3
+    assert guess_of({"Tweet": texts, "Reviewed": reviewed, "Verdict": spelled}).label_column == "Verdict"
 
 
 def test_subject_and_body_are_joined_and_are_not_labels() -> None:

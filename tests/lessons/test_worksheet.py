@@ -6,7 +6,7 @@ import pytest
 
 from txcls.inference.predictor import Predictor
 from txcls.lessons import find_lesson, worksheet
-from txcls.lessons.markup import inline, to_html
+from txcls.lessons.markup import to_html, to_inline_html
 from txcls.lessons.worksheet import picture_of
 
 load = cache(Predictor.load)
@@ -20,7 +20,7 @@ def test_answers_are_on_a_separate_page_after_all_questions(language: str) -> No
     assert f'<html lang="{language}">' in page and ".answers {break-before: page;" in page
     for step in lesson.steps:
         assert step.question is not None
-        assert inline(step.question.ask) in questions
+        assert to_inline_html(step.question.ask) in questions
     assert "form-action 'none'" in page
     assert "Hackett" in answers and "hack + ett" in page
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
@@ -38,7 +38,7 @@ def test_markdown_and_formulas_become_html_and_markup_does_not() -> None:
     rendered = to_html("**bold** $a_i$ and <b onclick=x>no</b>\n\n$$\\frac{1}{2}$$ [a](javascript:alert(1)) `$5`")
     assert "<strong>bold</strong>" in rendered and "<math" in rendered and "<mfrac>" in rendered
     assert "<b " not in rendered and "&lt;b onclick=x&gt;" in rendered and "href" not in rendered
-    assert inline("one *line*") == "one <em>line</em>"
+    assert to_inline_html("one *line*") == "one <em>line</em>"
     assert to_html("$\\nonsense{$") and "<p>" in to_html("costs $5 and $ 6")
 
 

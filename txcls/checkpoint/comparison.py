@@ -123,7 +123,8 @@ class Comparison:
         """What the linear model and the Transformer reach, by the measure that decides."""
         name, measure = self._measure
         linear, transformer = (percentage(getattr(one, measure).value) for one in (self.linear, self.transformer))
-        return f"{name} {linear} on {self.n:,} test rows, the Transformer {transformer}"
+        apart = "" if self._differences[0][1].sign else ", which does not tell them apart"
+        return f"{name} {linear} on {self.n:,} test rows, the Transformer {transformer}{apart}"
 
     @property
     def learned_nothing(self) -> bool:
@@ -170,7 +171,7 @@ class Comparison:
             yield f"By {other_name}, {outcome}."
         if self.steps is not None and 0 < self.steps[0] < self.steps[1] and not self.is_hardly_trained:
             made, planned = self.steps
-            yield f"The Transformer had time for {made:,} of {planned:,} steps."
+            yield f"The Transformer had time for {made:,} of {planned:,} steps: more minutes may help."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS and difference.sign:
             yield f"{self.n} test rows are too few for a dependable figure."
@@ -180,7 +181,7 @@ class Comparison:
         if transformer.low <= guessing.value and self.n >= FEW_TEST_ROWS and not is_explained:
             how, helps = "the Transformer is not clearly better", "more rows or time may help"
             if self.learned_nothing:
-                how, helps = "neither model is clearly better", f"clearer labels, {helps}"
+                how, helps = "neither model is clearly better", f"another label column, clearer labels, {helps}"
             elif transformer.high < guessing.value:
                 how = "the Transformer is worse"
             remedy = "" if self.is_hardly_trained else f"; {helps}"

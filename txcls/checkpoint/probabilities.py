@@ -119,7 +119,7 @@ class CountSurprisal:
         tokens = tokenizer.vocabulary.tokens
         if tokenizer.byte_pairs is None:
             lengths = [len(token) for token in tokens]
-        else:  # other bytes continue a character
+        else:  # count bytes that begin a character
             lengths = [sum(byte & 0xC0 != 0x80 for byte in to_bytes(token) or b"") for token in tokens]
         self._characters = np.array(lengths)  # V
         for token in range(len(SPECIAL_TOKENS)):

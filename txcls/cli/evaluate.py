@@ -98,7 +98,7 @@ def evaluate(
         result = replace(stored_report(loaded), metrics=metrics, comparison=None)
     result = replace(result, rows_description=f"{result.metrics['n']:,} {split} rows")
     if rows is not None:
-        result = about_file(loaded, result, rows, is_linear=is_linear)
+        result = with_file_remarks(loaded, result, rows, is_linear=is_linear)
     if as_json:
         where = split if rows is None or data is None else data.name
         warnings = {"warnings": result.warnings} if result.warnings else {}
@@ -121,7 +121,7 @@ def report(
     ] = 5000,
     doubts: Annotated[
         int,
-        typer.Option("--doubts", metavar="N", min=0, help="Number of rows to list with the most doubtful labels."),
+        typer.Option("--doubts", metavar="N", min=0, help="List the N rows with the most doubtful labels."),
     ] = 50,
     model: ModelOption = None,
     verbose: VerboseOption = False,
@@ -156,7 +156,7 @@ def report(
         if file_rows is None or file_rows.is_held_out:
             result = replace(result, comparison=loaded.metrics.get("comparison"))
         if file_rows is not None:
-            result = about_file(loaded, result, file_rows, is_linear=linear is not None)
+            result = with_file_remarks(loaded, result, file_rows, is_linear=linear is not None)
             numbers = [file_rows.numbers[row] for row in chosen]
             result = replace(result, rows_description=description, row_numbers=numbers)
         if doubts and result.predictions is not None:
@@ -195,7 +195,7 @@ def print_sections(report: Report, sections: Sequence[Section], *, verbose: bool
             out.print(Text(sanitize(line, limit=2000)), soft_wrap=True)
 
 
-def about_file(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_linear: bool) -> Report:
+def with_file_remarks(checkpoint: Checkpoint, report: Report, rows: FileRows, *, is_linear: bool) -> Report:
     """A report on rows of the user's own file, with the remarks on these rows."""
     metrics = report.metrics
     right = round(metrics["accuracy"] * metrics["n"])

@@ -196,7 +196,7 @@ def print_prediction(prediction: Prediction) -> None:
     if prediction.other > 0:
         out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
     if prediction.is_out_of_scope:
-        out.print("  probably out of scope: unlike the training texts of every class")
+        out.print("  probably out of scope: unlike the training texts of any class")
     if prediction.is_unusual:
         out.print(f"  {UNUSUAL}")
     if prediction.unknown:

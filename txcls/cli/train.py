@@ -314,9 +314,8 @@ def _suggest_file(path: Path) -> None:
 def _conflicts(rows: TableRows, table: Table) -> Iterable[str]:
     if conflicts := same_text_other_label(rows.labelled):
         numbers = [f"{rows.numbers[row]:,}" for row in conflicts[0]]
-        more = f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else ""
         said = f"Texts with different labels: {len(conflicts):,}"
-        first = f"the first is in {table.unit}s {', '.join(numbers[:10])}{more}"
+        first = f"the first is in {table.unit}s {', '.join(numbers[:10])}{', …' * (len(numbers) > 10)}"
         yield Note(f"{said}; {first}.", brief=f"{said}.")
 
 
@@ -334,7 +333,8 @@ def _print_result(result: TrainingResult, folder: Path, *, to_merge: Sequence[No
     ]
     verdict = comparison.verdict + f" {comparison.settings}" * verbose
     if to_merge and not verbose:
-        verdict = " ".join([*(one.brief for one in to_merge), "Train again with --merge-labels.", comparison.advice])
+        verdict = comparison.advice
+        note(" ".join([*(one.brief for one in to_merge), "Train again with --merge-labels."]))
     if comparison.is_hardly_trained and result.delay >= SLOW:
         verdict += f" This machine was busy: the linear model took {result.delay:.1f} times as long as estimated."
     console().print(Text(sanitize(verdict, limit=2000)), soft_wrap=True)
@@ -346,8 +346,7 @@ def _print_result(result: TrainingResult, folder: Path, *, to_merge: Sequence[No
         f"  python -m txcls predict {shlex.quote(str(folder))} 'your text'",
     ]
     if refit := metrics.get("refit"):
-        again = f"on all {refit['rows']:,} rows ({refit['seconds']:.0f} s)"
-        lines.insert(0, f"Then trained again {again}; the figures were measured before that.")
+        lines.insert(0, f"Trained again on all {refit['rows']:,} rows; the figures are from before.")
     if result.never_found and not to_merge:
         name = max(result.never_found, key=result.never_found.__getitem__)
         n, more = result.never_found[name], len(result.never_found) - 1

@@ -6,14 +6,13 @@ and in `--set section.key=value`. Unknown keys are errors, and all problems are 
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from txcls.errors import ConfigError
+from txcls.errors import ConfigError, did_you_mean
 
 CleaningStep = Literal[
     "html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace", "as_typed"
@@ -159,7 +158,7 @@ class TextConfig(Section):
 
 
 class DataConfig(Section):
-    """The data set and its validation split. Only `evaluate` reads the test split."""
+    """The data set and its validation split. Training does not read the test split."""
 
     dataset: str = Field("sample", min_length=1)
     """A name that `txcls data list` shows, `table` for your own CSV, TSV, JSON Lines or Parquet file, or, for
@@ -401,8 +400,7 @@ def _suggest(path: Sequence[int | str]) -> str:
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
             return ""
         section = inner
-    near = get_close_matches(str(path[-1]), section.model_fields, n=1)
-    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(section.model_fields)})"
+    return f" ({did_you_mean(path[-1], section.model_fields) or 'known: ' + ', '.join(section.model_fields)})"
 
 
 def preset_names() -> tuple[str, ...]:

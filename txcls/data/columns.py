@@ -12,14 +12,14 @@ import numpy as np
 
 from txcls.config import DataConfig
 from txcls.data.html import are_html
-from txcls.data.labels import fold_case, label_name, label_notes
+from txcls.data.labels import fold_case, label_name, label_notes, label_variants
 from txcls.errors import DataError, Note, list_names, quote, sanitize
 from txcls.text.formatting import percentage
 
 Columns = Mapping[str, Sequence[object]]
 """The values of each column in a random sample of rows, as returned by `Table.sample`."""
 
-_COMMON_TEXT = """
+_COMMON_TEXT_NAMES = """
 text sentence message content utterance comment review body document headline title description question query input
 tweet feedback post answer response complaint remark remarks note notes verbatim transcript abstract mail email
 summary nachricht kommentar satz inhalt beschreibung frage antwort ruckmeldung beschwerde anfrage freitext titel
@@ -27,7 +27,7 @@ betreff texte phrase commentaire contenu reponse avis titre remarque verbatims t
 contenido descripcion pregunta respuesta resena opinion consulta queja titulo mensagem conteudo descricao pergunta
 resposta avaliacao opiniao texts messages comments reviews sentences comentarios commentaires kommentare textes textos
 """
-_COMMON_LABEL = """
+_COMMON_LABEL_NAMES = """
 label class category target intent sentiment topic section tag output y labels label_text class_name rating stars kind
 genre emotion polarity stance theme klasse kategorie etikett thema absicht stimmung rubrik gruppe art typ bewertung
 classe categorie etiquette sujet intention rubrique note_globale clase categoria etiqueta tema tipo genero intencion
@@ -38,7 +38,7 @@ _COMMON_OTHER = """
 id index date time url link number no name user author datum zeit fecha data hora nummer numero nom nombre nome autor
 auteur
 """
-TEXT_NAMES, LABEL_NAMES = tuple(_COMMON_TEXT.split()), tuple(_COMMON_LABEL.split())
+TEXT_NAMES, LABEL_NAMES = tuple(_COMMON_TEXT_NAMES.split()), tuple(_COMMON_LABEL_NAMES.split())
 """Common names of text and label columns in lower case, unaccented, likeliest first, as in the playground."""
 _HEADLINES = ("subject", "title", "headline", "heading", "summary")
 _BODIES = ("body", "text", "description", "message", "content", "comment", "review", "question", "details")
@@ -48,6 +48,8 @@ JOINER = " + "
 """Joins the names of several text columns."""
 MAX_SAMPLED_LENGTH, PREDICTED_ROWS = 2000, 1000
 """Maximum number of characters kept of a sampled value, and of rows used to test what the texts predict."""
+CHANCE = 1.645
+"""An excess of right guesses by fewer standard deviations than this may be chance (one-sided, 5 %)."""
 MIN_ADVANTAGE, UNPREDICTED = 0.1, 0.05
 """The column that the texts predict best is chosen if its score exceeds the second-best by MIN_ADVANTAGE, or exceeds
 the score of the most likely column by UNPREDICTED and the latter score is below UNPREDICTED."""
@@ -103,7 +105,7 @@ class ColumnFacts:
         return has_unlikely_name, self.filled < 0.5, self.numbers > 0.5, self.distinct / self.n
 
     @property
-    def description(self) -> str:
+    def frequent_values(self) -> str:
         """The most frequent values."""
         return f"{', '.join(self.examples)}{', …' * (self.distinct > len(self.examples))}"
 
@@ -277,24 +279,26 @@ def guess_columns(
 def label_predictability(texts: Sequence[object], values: Sequence[object]) -> float:
     """How well texts predict the values of another column, from 0 (not at all) to 1 (without errors).
 
-    This is the fraction of the majority-class baseline's errors that naive Bayes on words avoids (at least 0), in
-    two-fold cross-validation on at most PREDICTED_ROWS rows.
+    This is the fraction of the majority-class baseline's errors that naive Bayes on words avoids, in two-fold
+    cross-validation on at most PREDICTED_ROWS rows; 0 if it avoids no more than may be chance.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.model_selection import KFold, cross_val_predict
     from sklearn.naive_bayes import ComplementNB
 
-    names = [fold_case(label_name(value)) for value in values[:PREDICTED_ROWS]]  # different spellings count as one
+    names = [fold_case(label_name(value)) for value in values[:PREDICTED_ROWS]]
+    variants = label_variants(Counter(names))  # different spellings count as one
     pairs = zip(map(label_name, texts[:PREDICTED_ROWS]), names, strict=True)
-    rows = [(text[:MAX_SAMPLED_LENGTH], value) for text, value in pairs if text and value]
+    rows = [(text[:MAX_SAMPLED_LENGTH], variants.get(value, value)) for text, value in pairs if text and value]
     if len(rows) < 4 or len({value for _, value in rows}) < 2:
         return 0.0
     hashing = HashingVectorizer(n_features=2**16, alternate_sign=False, binary=True, norm=None)
     features = hashing.transform([text for text, _ in rows])
     _, labels = np.unique([value for _, value in rows], return_inverse=True)
     predicted = cross_val_predict(ComplementNB(alpha=0.1), features, labels, cv=KFold(2, shuffle=True, random_state=0))
-    majority = np.bincount(labels).max()
-    return max(0.0, float(((predicted == labels).sum() - majority) / (len(rows) - majority)))
+    n, majority = len(rows), int(np.bincount(labels).max())
+    avoided = float((predicted == labels).sum() - majority)
+    return 0.0 if avoided < CHANCE * (majority * (n - majority) / n) ** 0.5 else avoided / (n - majority)
 
 
 def _no_column(facts: Sequence[ColumnFacts], parts: Collection[str], *, has_label: bool, file: str) -> DataError:
@@ -381,7 +385,9 @@ def _choose_label_column(
 
     def hint(chosen: ColumnFacts, candidates: Sequence[ColumnFacts]) -> tuple[str, ...]:
         others = [column.name for column in candidates if column is not chosen and not column.looks_measured]
-        return tuple(Note(f"Labels perhaps in {quote(name)}.", label_column=name) for name in others[:1])
+        return tuple(
+            Note(f"If the labels are in {quote(name)}, train again.", label_column=name) for name in others[:1]
+        )
 
     def predictability(column: ColumnFacts) -> float:
         return label_predictability(texts, columns[column.name])
@@ -394,13 +400,13 @@ def _choose_label_column(
             best = max(as_likely, key=predictability)
             if predictability(best) >= MIN_ADVANTAGE:
                 chosen = best if best in all_named else named
-                about = f"{chosen.description}; the texts do not predict column {quote(named.name)}"
+                about = f"{chosen.frequent_values}; the texts do not predict column {quote(named.name)}"
                 return chosen, f"{_BY_CONTENTS}: {about}", hint(chosen, [best, named])
         hints = () if fold_case(named.name) in LABEL_NAMES else hint(named, as_likely)
-        return named, f"{_BY_NAME} ({named.description})", hints
+        return named, f"{_BY_NAME} ({named.frequent_values})", hints
     if not likely:
         if len(facts) == 2 and others:  # the table has only this column besides the texts
-            return others[0], f"the only other column ({others[0].description})", ()
+            return others[0], f"the only other column ({others[0].frequent_values})", ()
         return None, "", ()
     candidates = [other for other in likely if other.sort_key[:2] <= likely[0].sort_key[:2]]
     scores = {column.name: 0.0 for column in candidates}
@@ -412,5 +418,5 @@ def _choose_label_column(
     is_clear = high >= second + MIN_ADVANTAGE or scores[first.name] < UNPREDICTED <= high - scores[first.name]
     chosen = best if is_clear else first
     is_best = chosen is best and high > second
-    reason = f"{_BY_CONTENTS}: {chosen.description}{'; the texts predict this column best' * is_best}"
+    reason = f"{_BY_CONTENTS}: {chosen.frequent_values}{'; the texts predict this column best' * is_best}"
     return chosen, reason, hint(chosen, ranked)

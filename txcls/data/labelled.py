@@ -162,10 +162,7 @@ def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Itera
         yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
     if are_html(sample.texts):
-        yield (
-            "Many texts are HTML, and their tags are read as words. Keep only the visible text before training, for "
-            "example with txcls.data.html.without_html(text)."
-        )
+        yield "Many texts are HTML. Keep only their visible text, with txcls.data.html.without_html(text)."
     names = [rows.classes[label].casefold() for label in sample.labels]
     lines = ([line.strip() for line in text.casefold().splitlines()] for text in sample.texts)
     begins = [any(line.startswith(name) for line in text) for text, name in zip(lines, names, strict=True)]

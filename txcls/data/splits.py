@@ -151,7 +151,7 @@ def same_text_other_label(rows: LabelledTexts) -> list[list[int]]:
 
 
 def _similar_pairs(texts: Sequence[str]) -> tuple[Indices, Indices]:
-    """Pairs of texts that are near copies, (P,) and (P,), which link every group of near copies.
+    """Pairs of texts that are near copies, (P,) and (P,): enough to connect each group of near copies.
 
     If two sets of words and word pairs, ordered from rare to frequent, have a Jaccard similarity of s, the first 1 - s
     of each share an element (prefix filtering, Chaudhuri, Ganti & Kaushik 2006). Each text is compared with the
@@ -299,11 +299,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     if not len(validation):  # every class has a single row or copies of one text
         validation, training = training[:1], training[1:]
     notes += _note_on_untested_classes(rows, test_part)
-    origin, n_used = "given" if test is not None else "held out", len(training) + len(validation)
-    n_copies = len(rows) - n_used - (0 if test_rows is None else len(test_rows))
-    sizes = f"{len(training):,} training rows, {len(validation):,} calibration, {len(test_part):,} test"
+    n_copies = len(rows) - len(training) - len(validation) - (0 if test_rows is None else len(test_rows))
+    sizes = f"{len(training):,} training rows, {len(validation):,} validation, {len(test_part):,} test"
     copied = f", {n_copies:,} copies left out" if n_copies > 0 else ""
-    notes.append(Note(f"{sizes} ({origin}){copied}.", brief=f"{sizes}{copied}."))
+    notes.append(f"{sizes}{copied}.")
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part
     return Splits(*parts, test_rows, tuple(notes), n_unseen)

@@ -126,7 +126,7 @@ def evaluate_rows(
         )
         evaluation = replace(evaluation, metrics=replace(evaluation.metrics, order=order))
     if checkpoint.scope is not None and outside is not None:
-        others = predict_out_of_scope(checkpoint, outside, device=torch_device)
+        others = out_of_scope_logits(checkpoint, outside, device=torch_device)
         scope = scope_metrics(logits, texts.labels, *others, checkpoint.calibration, checkpoint.scope)
         evaluation = replace(evaluation, scope=scope)
     model.cpu()
@@ -226,7 +226,7 @@ CONFIDENT = 0.9
 """Accepted out-of-scope texts with a higher probability than this are counted separately."""
 
 
-def predict_out_of_scope(
+def out_of_scope_logits(
     checkpoint: Checkpoint, outside: LabelledTexts, *, device: torch.device | str
 ) -> tuple[Logits, NDArray[np.int64]]:
     """Logits (M, C) and numbers of tokens (M,) of out-of-scope texts."""

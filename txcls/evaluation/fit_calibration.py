@@ -14,7 +14,7 @@ from txcls.checkpoint.probabilities import CountSurprisal, TokenCounts, calibrat
 from txcls.config import Calibration
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import Dataset
-from txcls.evaluation.evaluate import fit_scope, measure, predict_out_of_scope, scope_metrics
+from txcls.evaluation.evaluate import fit_scope, measure, out_of_scope_logits, scope_metrics
 from txcls.evaluation.metrics import LENGTH_BOUNDS
 from txcls.evaluation.predict_logits import classifier_of, predict_logits
 from txcls.text.tokenizer import Tokenizer
@@ -42,7 +42,7 @@ def with_calibration(
     metrics = {**checkpoint.metrics, "validation": measure(logits, held_out, checkpoint).to_dict()}
     scope = None
     if "oos_validation" in dataset.splits:
-        outside, lengths = predict_out_of_scope(checkpoint, dataset.load("oos_validation"), device=device)
+        outside, lengths = out_of_scope_logits(checkpoint, dataset.load("oos_validation"), device=device)
         scope = fit_scope(logits, held_out.labels, outside, checkpoint.calibration)
         measured = scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
         metrics["scope"] = {"validation": measured}

@@ -110,7 +110,7 @@ def fit_linear(
 
     The features are words and pairs of words and, if `reads_characters`, sequences of 2 to 5 characters, unless these
     have more than MAX_ENTRIES non-zero values (about 4 million characters of short texts, 12 million of long ones).
-    Features and C are chosen on a held-out fifth of the rows; the model is then fitted to all rows.
+    C is chosen on a held-out fifth of the rows; the model is then fitted to all rows.
 
     If `bounded`, time and memory are limited: only the most frequent features are used, and only a random sample of the
     rows if they have more than about 30 million characters (or 2.5 billion divided by the number of classes).
@@ -131,9 +131,7 @@ def fit_linear(
         *(_fit_features(kind, texts, limit=max_features // len(kinds)) for kind in kinds), strict=True
     )
 
-    @cache
-    def features(n_kinds: int) -> "csr_array":
-        return parts[0] if n_kinds == 1 else hstack(parts[:n_kinds], format="csr")
+    features = hstack(parts, format="csr") if fit_in else parts[0]
 
     def fit(strength: float, features: "csr_array", labels: NDArray[np.int64]) -> "LinearSVC":
         # scikit-learn's default tolerance, 1e-4, takes twice as long for the same accuracy.
@@ -144,33 +142,31 @@ def fit_linear(
     entries = sum(part.nnz for part in parts) / max(sum(map(len, texts)), 1)  # per character
     limit = MAX_TUNING_WORK / n_classes / max(entries, WORD_ENTRIES) if bounded else np.inf
     fitted = fitted[_sample(rows.subset(fitted), limit, seed=seed)]
-    n_kinds, strength, scale = 1, STRENGTHS[0], 1.0
+    strength, scale = STRENGTHS[0], 1.0
     if len(held_out) and len(np.unique(truth[fitted])) > 1:
 
         @cache
-        def scores(n_kinds: int, strength: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-            model = fit(strength, features(n_kinds)[fitted], truth[fitted])
-            decision = model.decision_function(features(n_kinds)[held_out])
+        def scores(strength: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            model = fit(strength, features[fitted], truth[fitted])
+            decision = model.decision_function(features[held_out])
             return decision if decision.ndim > 1 else np.stack([0 * decision, decision], axis=1), model.classes_
 
-        def accuracy(n_kinds: int, strength: float) -> float:
-            decision, classes = scores(n_kinds, strength)  # M C, C
+        def accuracy(strength: float) -> float:
+            decision, classes = scores(strength)  # M C, C
             return float((classes[decision.argmax(axis=1)] == truth[held_out]).mean())
 
-        n_kinds = max(range(1, len(kinds) + 1), key=lambda n: accuracy(n, STRENGTHS[0]))
-        strength = max(STRENGTHS, key=lambda strength: accuracy(n_kinds, strength))
-        scale = _scale(*scores(n_kinds, strength), truth[held_out])
-    machine = fit(strength, features(n_kinds), truth)
+        strength = max(STRENGTHS, key=accuracy)
+        scale = _scale(*scores(strength), truth[held_out])
+    machine = fit(strength, features, truth)
     model = LogisticRegression(C=strength)  # not fitted: it turns the machine's scores into probabilities
     model.classes_ = np.array(rows.classes)[machine.classes_]
     model.coef_, model.intercept_ = scale * machine.coef_, scale * machine.intercept_
     model.n_features_in_ = model.coef_.shape[1]
-    pipeline = make_pipeline(make_union(*extractors[:n_kinds]), model)
-    terms = "words, pairs of words and 2 to 5 characters" if n_kinds > 1 else "words and pairs of words"
-    is_limited = len(kinds) == 1
-    left_out = "; characters were left out, since they would take too much time and memory" * is_limited
-    settings = f"TF-IDF of {terms}, C = {strength:g}{left_out}"
-    return LinearModel(pipeline, tuple(map(str, model.classes_)), settings, len(texts), is_limited)
+    pipeline = make_pipeline(make_union(*extractors), model)
+    limited = "words and pairs of words (characters would take too much time and memory)"
+    terms = "words, pairs of words and 2 to 5 characters" if fit_in else limited
+    settings = f"TF-IDF of {terms}, C = {strength:g}"
+    return LinearModel(pipeline, tuple(map(str, model.classes_)), settings, len(texts), not fit_in)
 
 
 def _hashing(kind: str) -> "HashingVectorizer":

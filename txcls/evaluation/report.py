@@ -225,9 +225,10 @@ def report_on(
         evaluation = Evaluation(measured, found)
     else:
         evaluation = evaluate_rows(checkpoint, rows, device="cpu", measure_without_order=False)
+    stored = stored_report(checkpoint)
     return replace(
-        stored_report(checkpoint),
-        name=f"{classifier.name}, linear model" if linear else classifier.name,
+        stored,
+        name=f"{classifier.name}, linear model" if linear else stored.name,
         rows_description=rows_description,
         metrics=evaluation.to_dict(),
         comparison=None,

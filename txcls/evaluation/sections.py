@@ -274,7 +274,7 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
     outcomes = list(zip(predictions.labels.tolist(), predictions.predicted.tolist(), strict=True))
 
     @cache
-    def texts_of(outcome: tuple[int, int]) -> tuple[int, Counter[str]]:
+    def word_counts_of(outcome: tuple[int, int]) -> tuple[int, Counter[str]]:
         """The number of texts with this label and prediction, and how many of them contain each word."""
         rows = [text[:MAX_CHARACTERS].lower() for text, other in zip(texts, outcomes, strict=True) if other == outcome]
         distinct = np.unique(first_copies(rows))
@@ -285,7 +285,7 @@ def confusion_words(predictions: RowPredictions) -> tuple[list[ConfusionWord], i
     confusions = Counter((a, b) for a, b in outcomes if a != b).most_common(MAX_CONFUSIONS)
     n_tests = n_compared = 0
     for (label, predicted), _ in confusions:
-        (n_errors, errors), (n_right, right) = texts_of((label, predicted)), texts_of((label, label))
+        (n_errors, errors), (n_right, right) = word_counts_of((label, predicted)), word_counts_of((label, label))
         if n_errors < MIN_ERRORS:
             continue
         n_compared += 1

@@ -46,7 +46,7 @@ MAX_NAMED = 22
 def token_axis(n: int, *, all_names: bool = False) -> Settings:
     """Settings of an axis of n tokens, named by `categories`.
 
-    With `all_names`, each name stands upright over its own column; style.css widens these charts if names would touch.
+    With `all_names`, each name is vertical, over its own column; style.css widens these charts if names would touch.
     """
     every = {"dtick": 1} if n <= MAX_NAMED or all_names else {}
     return {"type": "category", "tickangle": -60 if n <= 12 and not all_names else -90, **every}

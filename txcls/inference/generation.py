@@ -145,7 +145,7 @@ def _load_published(folder: Path) -> TextModel:
 
 
 @dataclass(frozen=True)
-class Step:
+class GeneratedToken:
     """One new token: its id, its probability after filtering, and the unfiltered probabilities (V,)."""
 
     id: int
@@ -178,7 +178,7 @@ def generate(
     n: int,
     sampling: Sampling | None = None,
     drawn: int = 0,
-) -> Iterator[Step]:
+) -> Iterator[GeneratedToken]:
     """Continue `ids` token by token, by at most `n` tokens and up to the causal model's max_length.
 
     Args:
@@ -202,5 +202,5 @@ def generate(
             logits = model(torch.tensor([all_ids[cache[0].length :]]), cache)[0, -1].float()  # V
             filtered = next_token_probabilities(logits, sampling)  # V
             token = int(torch.multinomial(filtered, 1, generator=random))
-        yield Step(token, float(filtered[token]), torch.softmax(logits, dim=-1))
+        yield GeneratedToken(token, float(filtered[token]), torch.softmax(logits, dim=-1))
         all_ids.append(token)

@@ -172,10 +172,10 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
 
 
 def leave_one_out(target_function: TargetFunction) -> Floats:
-    """Score of each word, (W,), special tokens excluded: how much the target falls when the word is removed.
+    """Score of each token, (W,), without special tokens: how much the target falls when the token is removed.
 
     The remaining tokens close the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220). In texts of more than
-    `MAX_LEFT_OUT` words, runs of neighbours are removed, and each word of a run gets an equal share of the fall.
+    `MAX_LEFT_OUT` tokens, runs of neighbours are removed, and each token of a run gets an equal share of the fall.
     """
     words = word_positions(target_function.traced)
     runs = np.array_split(words, min(len(words), MAX_LEFT_OUT))
@@ -187,7 +187,7 @@ def leave_one_out(target_function: TargetFunction) -> Floats:
 
 
 def word_positions(traced: TracedText) -> NDArray[np.intp]:
-    """The positions of the W tokens that are words."""
+    """The positions of the W tokens that are not special."""
     return np.flatnonzero([not token.is_special for token in traced.tokens])
 
 

@@ -43,7 +43,7 @@ def to_html(text: str) -> str:
     return rendered.strip()
 
 
-def inline(text: str) -> str:
+def to_inline_html(text: str) -> str:
     """`to_html` for a single line, without a paragraph around it."""
     rendered = to_html(text)
     is_paragraph = rendered.startswith("<p>") and rendered.count("<p>") == 1 and rendered.endswith("</p>")

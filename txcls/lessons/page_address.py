@@ -161,7 +161,7 @@ _CHOICES: dict[str, Any] = {
     "experiment": Experiment, "stage": Stage,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds unchanged."""
-_SWITCHES = ("flips",)
+_FLAGS = ("flips",)
 """Fields that are on or off; the URL holds `on`."""
 RESET_WITH_TEXT: dict[str, Any] = {"query": 0, "pair": (), "patched": (), "flips": False}
 """Fields that are reset by a new text or model."""
@@ -209,7 +209,7 @@ def view_from_params(
     changes: dict[str, Any] = {
         name: params[name] for name, choices in _CHOICES.items() if params.get(name) in get_args(choices)
     }
-    changes |= {name: True for name in _SWITCHES if params.get(name) == "on"}
+    changes |= {name: True for name in _FLAGS if params.get(name) == "on"}
     if "changed" in params:
         changes["changed"] = cut_text(params["changed"], notes, limit=max_characters)
     for name, parse in _PARSERS.items():
@@ -248,7 +248,7 @@ def params_from_view(view: View) -> dict[str, str]:
         if isinstance(value, tuple):
             if len(value) <= _MAX_LENGTHS.get(name, len(value)):
                 params[name] = ("," if name == "switched" else ".").join(map(str, value))
-        elif name in _SWITCHES:
+        elif name in _FLAGS:
             params[name] = "on"
         else:
             params[name] = str(value + 1) if name in ("layer", "head") else str(value)

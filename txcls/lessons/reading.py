@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from txcls.errors import TxclsError, list_names, sanitize
+from txcls.errors import TxclsError, did_you_mean, list_names, sanitize
 from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
 from txcls.lessons.page_address import page_names
 
@@ -300,8 +299,7 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             path = path[2:]
         field = ".".join(str(part) for part in path)
         if item["type"] == "extra_forbidden":
-            similar = get_close_matches(field.rpartition(".")[2], _FIELDS, n=1)
-            problem = "unknown field" + (f"; did you mean {similar[0]}?" if similar else "")
+            problem = "; ".join(filter(None, ["unknown field", did_you_mean(field.rpartition(".")[2], _FIELDS)]))
         elif item["type"] == "value_error":
             problem = str(item["ctx"]["error"])
         elif item["type"] == "missing":

@@ -19,7 +19,7 @@ from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
 from txcls.lessons.checking import SolvedStep, solve
 from txcls.lessons.format import Choice, Drag, Heads, LessonStep, Number
-from txcls.lessons.markup import in_notation, inline, to_html, words_in
+from txcls.lessons.markup import in_notation, to_html, to_inline_html, words_in
 from txcls.lessons.measures import Load
 from txcls.lessons.page_address import View, view_from_params
 from txcls.lessons.reading import Lesson, LessonError
@@ -108,9 +108,9 @@ def _question(number: int, solved: SolvedStep, figure: str, words: Mapping[str, 
         f'<p class="text">{html.escape(step.text)}</p>',
     ]
     if question is not None:
-        parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved)]
+        parts += [f'<div class="ask">{to_inline_html(question.ask)}</div>', _answer_space(solved)]
     if step.room:
-        parts.append(f'<div class="room"><b>{words["room"]}</b> {inline(step.room)}</div>')
+        parts.append(f'<div class="room"><b>{words["room"]}</b> {to_inline_html(step.room)}</div>')
     return f"<section>{''.join(parts)}</section>"
 
 
@@ -118,7 +118,7 @@ def _answer_space(solved: SolvedStep) -> str:
     """Boxes to tick, words to sort into groups, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
-        rows = "".join(f"<li>{inline(option)}</li>" for option in solved.offered)
+        rows = "".join(f"<li>{to_inline_html(option)}</li>" for option in solved.offered)
         return f'<ul class="options{" heads" * isinstance(question, Heads)}">{rows}</ul>'
     if isinstance(question, Drag):
         offered = "".join(f"<span>{html.escape(word)}</span>" for word in solved.offered)
@@ -132,7 +132,7 @@ def _answer(number: int, solved: SolvedStep, figure: str) -> str:
     step = solved.step
     parts = [
         f"<h2>{number}. {html.escape(step.title)}</h2>",
-        "" if solved.why_has_answer else f"<div><b>{inline(solved.answer)}</b></div>",
+        "" if solved.why_has_answer else f"<div><b>{to_inline_html(solved.answer)}</b></div>",
         to_html(solved.why) if solved.why else "",
         figure,
     ]

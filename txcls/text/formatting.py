@@ -22,7 +22,7 @@ def head_name(layer: int, head: int) -> str:
 
 
 def percentage(share: float, digits: int = 1) -> str:
-    """A share from 0 to 1 as `93.1 %`, with that many decimal places and a no-break space."""
+    """A share from 0 to 1 as `93.1 %`, with `digits` decimal places and a no-break space."""
     return f"{share:.{digits}%}".replace("%", "\u00a0%")
 
 

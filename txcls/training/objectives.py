@@ -104,8 +104,7 @@ class LanguageObjective(ABC):
 class FillMasked(LanguageObjective):
     """Predict masked tokens: of the chosen tokens, 80 % are masked, 10 % replaced, 10 % unchanged (Devlin et al. 2019).
 
-    In the paper, 15 % of the tokens are predicted; small models learn more per text from a larger share (Wettig et al.
-    2023).
+    In the paper, 15 % of the tokens are predicted; a larger share gives more predictions per text (Wettig et al. 2023).
     """
 
     def __init__(self, vocab_size: int, *, share: float) -> None:

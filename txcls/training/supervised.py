@@ -157,7 +157,7 @@ def train(
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedRun:
     """A run that is ready for its first step."""
 
     tokenizer: Tokenizer
@@ -174,7 +174,7 @@ def prepare(
     *,
     init: Checkpoint | None,
     report: Callable[[str], None],
-) -> Prepared:
+) -> PreparedRun:
     """Build the vocabulary from the training rows, tokenise, and initialise the model.
 
     `init` is a pre-trained model to start from; its settings are already in `config`.
@@ -198,10 +198,10 @@ def prepare(
         pieces = tokenizer.vocabulary.tokens if tokenizer.byte_pairs is not None else None
         initialise_from_texts(model, training, seed=config.train.seed, pieces=pieces)
     objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=tokenizer.blank)
-    return Prepared(tokenizer, training, validation, model, objective)
+    return PreparedRun(tokenizer, training, validation, model, objective)
 
 
-def _use_fastest_threads(run: Prepared, config: RunConfig, report: Callable[[str], None]) -> None:
+def _use_fastest_threads(run: PreparedRun, config: RunConfig, report: Callable[[str], None]) -> None:
     """Set torch to the fastest number of threads, without changing the model or torch's random state."""
     if processors() == 1:
         return

@@ -20,7 +20,7 @@ class BrowserEncoder:
     """The encoder as the playground reads it."""
 
     content: bytes
-    """A description and model.safetensors, in the form of `txcls.web.export.pack`."""
+    """A description and model.safetensors, in the format of `txcls.web.export.pack`."""
     summary: dict[str, Any]
     """Its name and settings, which the page shows before it has the encoder."""
     hash: str
@@ -38,7 +38,7 @@ def browser_encoder() -> BrowserEncoder | None:
 
 
 def packed_encoder() -> bytes:
-    """The encoder's description (settings, tokenizer, name) and weights, in the form of `txcls.web.export.pack`.
+    """The encoder's description (settings, tokenizer, name) and weights, in the format of `txcls.web.export.pack`.
 
     Raises:
         CheckpointError: there is no encoder, or it cannot be read.

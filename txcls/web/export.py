@@ -178,7 +178,7 @@ def pack(checkpoint: str | Path) -> bytes:
 
 
 def join_json_and_weights(description: Any, weights: bytes) -> bytes:
-    """A JSON description and a model.safetensors in the form of `pack`."""
+    """A JSON description and a model.safetensors in the format of `pack`."""
     content = page_json(description)
     content += b" " * (-(4 + len(content)) % 8)
     return len(content).to_bytes(4, "little") + content + weights

@@ -7,7 +7,7 @@ from typing import Any
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, SolvedStep, check_lesson
 from txcls.lessons.format import Drag, Number
-from txcls.lessons.markup import inline, to_html, words_in
+from txcls.lessons.markup import to_html, to_inline_html, words_in
 from txcls.lessons.page_address import view_from_params
 from txcls.lessons.worksheet import picture_of
 from txcls.web.assemble import LANGUAGES
@@ -55,7 +55,7 @@ def _step(solved: SolvedStep, load: Any, language: str) -> dict[str, Any]:
     return {
         "title": step.title,
         "narration": to_html(solved.narration),
-        "room": inline(step.room) if step.room else "",
+        "room": to_inline_html(step.room) if step.room else "",
         "model": step.checkpoint,
         "text": step.text,
         "head": f"{view.layer + 1}.{view.head + 1}" if view.layer >= 0 and view.head >= 0 else "",
@@ -75,11 +75,11 @@ def _question(solved: SolvedStep) -> dict[str, Any] | None:
     is_markdown = question.kind == "choice"
     return {
         "kind": question.kind,
-        "ask": inline(question.ask),
+        "ask": to_inline_html(question.ask),
         "why": to_html(solved.why) if solved.why else "",
         "look": question.look,
-        "offered": [inline(option) for option in solved.offered] if is_markdown else list(solved.offered),
-        "answer": "" if solved.why_has_answer else inline(solved.answer),
+        "offered": [to_inline_html(option) for option in solved.offered] if is_markdown else list(solved.offered),
+        "answer": "" if solved.why_has_answer else to_inline_html(solved.answer),
         "right": solved.right,
         "groups": list(question.groups) if isinstance(question, Drag) else [],
         "tolerance": question.tolerance if isinstance(question, Number) else 0,

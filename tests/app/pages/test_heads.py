@@ -97,7 +97,7 @@ def test_the_page_names_and_opens_on_the_head_with_the_largest_effect() -> None:
     app = open_page("heads", text=TEXT)
     effects = ablate_each(plain(), TEXT)
     layer, head = np.unravel_index(np.abs(effects.heads).argmax(), effects.heads.shape)
-    words, name = body_text(app), markdown.plain(f"head {layer + 1}.{head + 1}")
+    words, name = body_text(app), markdown.escape(f"head {layer + 1}.{head + 1}")
     assert f"Of all heads, **{name}** (framed) matters most" in words, "a feed-forward block may matter more"
     before, after = effects.original.max(), effects.original.max() + effects.heads[layer, head]
     changed = ablate(plain(), TEXT, [[Ablation("head", "zero", int(layer), int(head))]]).changed[0]

@@ -71,7 +71,7 @@ class Room:
     def __init__(self, name: str) -> None:
         self.name, self.key, self.used = name, secrets.token_urlsafe(32), clock()
         self.versions = {"phone": 1, "lecturer": 1}
-        self._seen: dict[str, float] = {}  # by phone, the time of its last request
+        self._seen: dict[str, float] = {}  # the time of each phone's last request
         self._tapped: dict[str, float] = {}
         self._asked: dict[str, _AskedQuestion] = {}  # by the question's id
         self._now: _AskedQuestion | None = None

@@ -13,7 +13,7 @@ import streamlit as st
 from txcls.app.components.widgets import store_answers, word_bins
 from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, view_state
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.errors import TxclsError
 from txcls.lessons import SolvedStep, languages_of
 from txcls.lessons.format import Choice, Drag, Heads, Number
@@ -38,7 +38,7 @@ def draw() -> None:
     try:
         solved = lesson.solved(position)
     except TxclsError as error:
-        st.error(plain(str(error)))
+        st.error(escape(str(error)))
         st.button(words_in(position.language)["leave"], key="lesson_leave", on_click=lesson.leave)
         return
     words = words_in(position.language)
@@ -54,7 +54,7 @@ def draw() -> None:
             st.subheader(solved.step.title, anchor=False)
             st.markdown(_with_display_formulas(solved.narration))
             if question is not None:
-                _question(position, solved, words)
+                _draw_question(position, solved, words)
             elif solved.step.room:
                 _room(solved, words)
         return
@@ -65,7 +65,7 @@ def draw() -> None:
         if position.index == 0 and position.language.partition("-")[0] != "en":
             st.caption(words["app_language"])
         if solved.step.question is not None:
-            _question(position, solved, words)
+            _draw_question(position, solved, words)
         if solved.step.room and not lesson.is_open():
             _room(solved, words)
         if (settings := solved.step.params.get("playground")) and not lesson.is_open():
@@ -129,7 +129,7 @@ def _progress(position: lesson.LessonPosition, words: Mapping[str, str]) -> None
     )
 
 
-def _question(position: lesson.LessonPosition, solved: SolvedStep, words: Mapping[str, str]) -> None:
+def _draw_question(position: lesson.LessonPosition, solved: SolvedStep, words: Mapping[str, str]) -> None:
     question = solved.step.question
     assert question is not None
     with st.container(key="lesson_question"):

@@ -12,7 +12,7 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture, view_state
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.controls import PageSection, clicked_point, draw_sections
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.app.shell.prediction import classify_text
 from txcls.errors import TraceError, TxclsError
 from txcls.figures import (
@@ -275,12 +275,12 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
         st.info(str(error))
         return
     compared, n_dimensions = "", len(score.products)
-    asked, chosen = (plain(label(patterns.tokens[index].label)) for index in pair)
+    asked, chosen = (escape(label(patterns.tokens[index].label)) for index in pair)
     if others := [other for other in np.argsort(-patterns.attention[view.layer, view.head, query]) if other != key]:
         best = cached_results.query_key(
             page.source, view.text, layer=view.layer, head=view.head, query=query, key=int(others[0])
         )
-        name = plain(label(patterns.tokens[others[0]].label))
+        name = escape(label(patterns.tokens[others[0]].label))
         compared = f" The second-highest is **{name}** with {minus(f'{best.score:.1f}')}."
     said.markdown(
         f"For query **{asked}**, key **{chosen}** scores **{minus(f'{score.score:.1f}')}**: the sum of the bars, query "
@@ -298,12 +298,12 @@ def _draw_score(page: layout.Page, patterns: cached_results.Patterns, shown: Sho
 def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
     """Draw the attention of a second checkpoint for the same text."""
     view = page.view
-    titles = {name: plain(checkpoints.title(name)) for name in (view.checkpoint, view.versus)}
+    titles = {name: escape(checkpoints.title(name)) for name in (view.checkpoint, view.versus)}
     st.subheader(" and ".join(titles.values()), anchor=False, help=ABOUT_TWO)
     try:
         other = cached_results.patterns(checkpoints.source(view.versus), view.text)
     except TxclsError as error:
-        st.warning(plain(str(error)))
+        st.warning(escape(str(error)))
         return
     n_layers, n_heads, n_tokens, _ = other.attention.shape
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
@@ -330,7 +330,7 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
     st.subheader("Which token weighs most in the average?", anchor=False)
     ends = (weights.argmax(), weights.argmin())
-    most, least = (f"**{plain(label(shown.names[n]))}** ({percentage(weights[n])})" for n in ends)
+    most, least = (f"**{escape(label(shown.names[n]))}** ({percentage(weights[n])})" for n in ends)
     st.markdown(
         f"{most}; least: {least}. The class is read from the average of the tokens’ final vectors with these weights."
     )

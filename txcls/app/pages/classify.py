@@ -12,7 +12,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER, draw_replacement, replacement
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import escape, table
 from txcls.app.shell.prediction import (
     ask_for_text,
     load_classifier,
@@ -122,7 +122,7 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
     if problem := too_large(classifier.checkpoint):
         reason = f"not available for this model: {problem}"
     if reason:
-        st.info(plain(f"The picture of the whole model is {reason}."))
+        st.info(escape(f"The picture of the whole model is {reason}."))
         layout.draw_link(page, menu.ATTENTION, "See what its heads attend to →")
         return
     heads = [part for part in page.view.switched if part[0].isdigit() and not part.endswith("ff")]
@@ -182,7 +182,7 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
         columns = st.columns(2, gap="large")
     for column, (shown_source, shown_classifier, key) in zip(columns, pairs, strict=True):
         with column:
-            st.subheader(plain(checkpoints.title(shown_source.name)), anchor=False)
+            st.subheader(escape(checkpoints.title(shown_source.name)), anchor=False)
             st.html(f'<div class="txcls-facts">{model_facts_html(shown_classifier)}</div>')
             if page.has_text:
                 which_have_tokens.append(_draw_prediction(page, shown_source, shown_classifier, key=key))
@@ -205,9 +205,9 @@ def _draw_same_rows(first: Source, second: Source) -> None:
     try:
         rows = cached_results.same_rows(first, second)
     except TxclsError as error:
-        st.info(plain(str(error)))
+        st.info(escape(str(error)))
     else:
-        names = [plain(checkpoints.title(source.name)) for source in (first, second)]
+        names = [escape(checkpoints.title(source.name)) for source in (first, second)]
         st.markdown(table(("", *names), rows.table, right=names))
 
 
@@ -274,7 +274,7 @@ def _draw_download(source: Source, classifier: Predictor) -> None:
         if not expander.open:
             return
         if reason := unsupported(classifier.checkpoint):
-            st.info(plain(reason) + ".")
+            st.info(escape(reason) + ".")
             return
         st.markdown(
             "One HTML file that contains the model: text box, probabilities, every attention head, switches for heads, "
@@ -282,7 +282,7 @@ def _draw_download(source: Source, classifier: Predictor) -> None:
             "sends no text anywhere. `python -m txcls export page` writes the same file, or a folder for a static host."
         )
         st.download_button(
-            f"Download {plain(classifier.name)}.html",
+            f"Download {escape(classifier.name)}.html",
             checkpoints.exported_page(source),
             file_name=f"{classifier.name}.html",
             mime="text/html",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from txcls.app import menu
 from txcls.app.shell import cached_results, layout, lecture
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
 from txcls.figures import minus, visible
 from txcls.inspection.attribution import (
@@ -44,7 +44,7 @@ MAX_SHADE = 40
 """The maximum share of colour in a word's background, in percent; more would make the word hard to read."""
 MAX_NAMED = 3
 """Maximum number of deleted words that the answer names."""
-HARDLY = 0.2
+HARDLY_BELOW = 0.2
 """Attention is said to hardly explain if its gain is below this share of the best method’s."""
 N_STEPS, N_ORDERS = 24, 13
 """Maximum number of steps in which words are deleted, and the number of orders."""
@@ -103,7 +103,7 @@ def _judge(measured: Mapping[str, float], random: float, interval: Sequence[floa
         return "Yes"
     share = gain / best_gain
     highest = interval[1] if interval else share
-    if highest < HARDLY:
+    if highest < HARDLY_BELOW:
         return "Hardly"
     if highest < 0.5 or share < 0.9:
         return "Only partly" if highest < 1 else "Unclear"
@@ -112,12 +112,12 @@ def _judge(measured: Mapping[str, float], random: float, interval: Sequence[floa
 
 def _answer(explanation: Explanation, deletion: Deletion) -> str:
     """A sentence on whether attention finds the tokens that matter, from how many deletions change the answer."""
-    name, n_words, counts = plain(class_title(explanation.label)), deletion.n_words, deletion.counts
+    name, n_words, counts = escape(class_title(explanation.label)), deletion.n_words, deletion.counts
     best = min(counts, key=counts.__getitem__)
     if (n := counts[best]) > n_words:
         return f"**Not shown here**: whatever tokens are deleted, the answer stays **{name}**."
     order = np.argsort(-explanation.scores[best], kind="stable")[:n]
-    words = [f"**{plain(visible(explanation.words[index].label))}**" for index in order[:MAX_NAMED]]
+    words = [f"**{escape(visible(explanation.words[index].label))}**" for index in order[:MAX_NAMED]]
     named = f"{', '.join(words)}{' …' * (n > len(words))}"
     others = {"by attention": counts["rollout"]} if best != "rollout" else {}
     takes = [

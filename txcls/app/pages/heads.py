@@ -15,7 +15,7 @@ from txcls.app.shell import cached_results, checkpoints, heads, layout, lecture,
 from txcls.app.shell.cache import is_cached
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import clicked_point
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import escape, table
 from txcls.app.shell.prediction import classify_text, may_compute, say_not_measured
 from txcls.data.datasets import sentences
 from txcls.figures import (
@@ -120,7 +120,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor) -> None:
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         layout.draw_answer(
             page,
-            _outcome(result, list(map(plain, names)), is_largest=parts == [largest]),
+            _outcome(result, list(map(escape, names)), is_largest=parts == [largest]),
             about="Each cell: this part alone is switched off, on this text. The other cells are the control."
             + " Tokens in angle brackets are added by the model." * any(token.is_special for token in tokens),
         )
@@ -183,11 +183,11 @@ def _outcome(result: AblationResult, names: Sequence[str], *, is_largest: bool) 
     moves = "falls" if after[old] < before[old] else "rises"
     moves = f" stays at {now}" if was == now else f" {moves} from {was} to {now}"
     if new != old:
-        moves = f" ({was}) becomes **{plain(class_title(result.classes[new]))}** ({is_now})"
+        moves = f" ({was}) becomes **{escape(class_title(result.classes[new]))}** ({is_now})"
     without = f"Without **{' and '.join(names)}**"
     if is_largest:
         without = f"Of all heads, **{names[0]}** (framed) matters most on this text: without it"
-    return f"{without}, **{plain(class_title(result.classes[old]))}**{moves}."
+    return f"{without}, **{escape(class_title(result.classes[old]))}**{moves}."
 
 
 def _draw_board(page: layout.Page, effects: PartEffects, winner: str, parts: Sequence[Part]) -> None:
@@ -384,7 +384,7 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     rows = []
     for name, record in measured.by_name().items():
         kept = share_in_words(record.tables[record.best]) if record.best else "–"
-        rule = plain(record.rule[0].upper() + record.rule[1:]) if record.rule else ""
+        rule = escape(record.rule[0].upper() + record.rule[1:]) if record.rule else ""
         verdict = f"{VERDICT_MARKS[record.verdict]} {VERDICT_NAMES[record.verdict]}"
         rows.append((f"**{name}**", rule, kept, verdict, *map(interval_in_words, (record.mean, record.resampled))))
     for layer, group in enumerate(measured.layers, start=1):
@@ -397,7 +397,7 @@ def _draw_all_heads(page: layout.Page, measured: HeadMeasurements) -> None:
     st.markdown(HOW_MEASURED.format(n=measured.n, n_training=measured.n_training, n_tests=3 * len(measured.heads)))
     training = checkpoints.classifier(page.source).checkpoint.metrics.get("training", {})
     if reason := training.get("seed_choice"):
-        st.markdown(plain(f"This checkpoint was trained with seed {training.get('seed')}, {reason}."))
+        st.markdown(escape(f"This checkpoint was trained with seed {training.get('seed')}, {reason}."))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.figures import surprisal_bars, token_bars, visible
@@ -324,9 +324,9 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
     most_surprising = max(shown, key=lambda index: bits[index])
     st.markdown(
-        f"**{plain(chosen.name_of(typed[most_surprising]))}**: the model **{plain(chosen.model.name)}** gave it only "
+        f"**{escape(chosen.name_of(typed[most_surprising]))}**: the model **{escape(chosen.model.name)}** gave it only "
         f"{percentage(float(2.0 ** -bits[most_surprising]), 2)}, a surprisal of "
-        f"**{bits[most_surprising]:.1f} bits**. The mean is {surprisal.mean:.2f} bits.{plain(unknown)}",
+        f"**{bits[most_surprising]:.1f} bits**. The mean is {surprisal.mean:.2f} bits.{escape(unknown)}",
         help=f"The mean is that of a uniform choice among {surprisal.perplexity:,.1f} tokens (the perplexity).",
     )
     chart(
@@ -350,7 +350,7 @@ def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, cont
         return None
     name = requested if requested in names else names[0]
     if requested and requested != name:
-        st.warning(plain(f"There is no language model “{requested[:60]}” here that {PRESETS[objective][1]}."))
+        st.warning(escape(f"There is no language model “{requested[:60]}” here that {PRESETS[objective][1]}."))
     if len(names) > 1 and not lecture.is_on():
         layout.picker(controls, objective, names, name)
     placeholder = st.empty()
@@ -361,7 +361,7 @@ def _choose_model(page: layout.PlainPage, objective: checkpoints.Objective, cont
         language = checkpoints.language_model(source, objective)
     except TxclsError as error:
         placeholder.empty()
-        st.error(plain(str(error)))
+        st.error(escape(str(error)))
         return None
     placeholder.empty()
     return ChosenModel(source, language.model, language.names)
@@ -373,14 +373,14 @@ def _draw_facts(model: TextModel) -> None:
     perplexity = (
         "" if model.perplexity is None else f" · {kind}perplexity **{model.perplexity:,.1f}** on validation texts"
     )
-    st.caption(f"**{plain(model.title or model.name)}**{perplexity} · vocabulary of **{len(model.tokens):,}** tokens")
+    st.caption(f"**{escape(model.title or model.name)}**{perplexity} · vocabulary of **{len(model.tokens):,}** tokens")
 
 
 def _warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:
     """Draw a note, with `more` at its end, if the text is too long for the model."""
     if encoding.truncated_at is not None:
         st.caption(
-            f"✂ This text is too long for **{plain(chosen.model.name)}**: it is cut after "
+            f"✂ This text is too long for **{escape(chosen.model.name)}**: it is cut after "
             f"{len(encoding.tokens):,} tokens.{more}"
         )
 
@@ -388,15 +388,15 @@ def _warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> 
 def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | None = None, *, is_unknown: bool) -> str:
     """Which tokens are the most probable, and the rank of the token in the text if its `name` is given."""
     first = ", then ".join(
-        f"**{plain(chosen.name(index))}** ({bounded_percentage(probability)})"
+        f"**{escape(chosen.name(index))}** ({bounded_percentage(probability)})"
         for index, probability in zip(ranked.ids[:2], ranked.probabilities, strict=False)
     )
     reads = "only what comes before" if chosen.model.model.config.causal else "both sides of the gap"
     vocabulary = f"with its vocabulary of {len(chosen.model.tokens):,} tokens"
-    sentence = f"**{plain(chosen.model.name)}**, {vocabulary}, reads {reads} and expects {first}."
+    sentence = f"**{escape(chosen.model.name)}**, {vocabulary}, reads {reads} and expects {first}."
     if name is None:
         return sentence
-    shown = plain(name[:80])
+    shown = escape(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"{sentence} **{shown}** was in the text; the model cannot predict it: it is not in the vocabulary."
     mark = "◀\N{NO-BREAK SPACE}" if ranked.true_id in ranked.ids else ""

@@ -5,7 +5,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.lessons import lesson, panel
 from txcls.app.shell import layout, lecture
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.errors import TxclsError
 from txcls.lessons import find_lesson, languages_of, lesson_names
 from txcls.lessons.markup import words_in
@@ -20,7 +20,7 @@ def main() -> None:
         "the model."
     )
     if reason := not_offered():
-        st.warning(plain(reason))
+        st.warning(escape(reason))
     with st.container(key="lesson_cards"):
         for number, name in enumerate(lesson_names()):
             _draw_lesson_card(name, number)
@@ -41,7 +41,7 @@ def _draw_lesson_card(name: str, number: int) -> None:
             try:
                 translation = find_lesson(name, language)
             except TxclsError as error:
-                st.warning(plain(str(error)))
+                st.warning(escape(str(error)))
                 continue
             if language == languages[0]:
                 minutes = words_in(language)["minutes"].format(minutes=f"{translation.minutes:g}")

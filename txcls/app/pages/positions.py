@@ -15,7 +15,7 @@ from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_s
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import PageSection, draw_sections
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import escape, table
 from txcls.app.shell.prediction import (
     ask_for_text,
     draw_prediction,
@@ -132,7 +132,7 @@ def _draw_encoding(classifier: Predictor, tokens: Sequence[Token], moved: Collec
     else:
         values = position_vectors(classifier, length)
     n_used = 0 if not model.adds_positions else min(len(tokens), length)
-    added = ", ".join(plain(token.label) for token in tokens if token.is_special)
+    added = ", ".join(escape(token.label) for token in tokens if token.is_special)
     encoding = ShownEncoding(values, None if is_learned else 1.0, is_learned, n_used, model.max_length, added)
     kind = f" ({model.positions})" * model.adds_positions
     st.markdown(f"**What is added to each token{kind}**")
@@ -226,7 +226,7 @@ def _draw_shuffles(page: layout.Page, classifier: Predictor, *, compares: bool) 
     classes = classifier.classes
     result = cached_results.predict_shuffled(page.source, page.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
-    label = plain(best.label)
+    label = escape(best.label)
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
     only = "only " * (n_same < n / 2)
@@ -293,7 +293,7 @@ def _draw_order(
     moved = [words[index] for index, now in zip(in_order, order, strict=True) if index != now]
     change = ""
     if len(moved) == 2:
-        change = f": here, **{plain(visible(moved[0]))}** and **{plain(visible(moved[1]))}** are swapped"
+        change = f": here, **{escape(visible(moved[0]))}** and **{escape(visible(moved[1]))}** are swapped"
     elif order == in_order[::-1]:
         change = ": here, the words are reversed"
     st.markdown(f"**Drag the words**{change}", help="Shift and an arrow key move the focused word.")
@@ -317,7 +317,7 @@ def _compare_orders(source: Source, text: str, reordered: str) -> tuple[str, str
         prediction = cached_results.predict(source, order)
         labels.append(prediction.label)
         best = prediction.ranked[0] if prediction.label is not None else None
-        name = "no tokens" if best is None else plain(class_title(best.label))
+        name = "no tokens" if best is None else escape(class_title(best.label))
         cells.append(name if best is None else f"{name} {bounded_percentage(best.probability)}")
     return cells[0], cells[1], "stays" if labels[0] == labels[1] else "**changes**"
 

@@ -16,7 +16,7 @@ from txcls.app import menu
 from txcls.app.shell import layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import PageSection, draw_sections
-from txcls.app.shell.markdown import bullets, plain, table
+from txcls.app.shell.markdown import bullets, escape, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
@@ -86,8 +86,8 @@ def main() -> None:
     worst = [] if report.confusion is None else most_confused_pairs(report.classes, report.confusion)
     if not report.metrics:
         st.info(
-            f"This model was not measured. `python -m txcls evaluate {plain(report.name)} --data FILE --write` does so "
-            "on labelled texts of your own."
+            f"This model was not measured. `python -m txcls evaluate {escape(report.name)} --data FILE --write` does "
+            "so on labelled texts of your own."
         )
     else:
         with lecture.slide(lecture.CLASSES), st.container(key="report_columns"):
@@ -132,11 +132,11 @@ def _draw_accuracy(report: Report, worst: Sequence[ConfusedPair]) -> None:
     st.metric(f"{name} on {report.rows_description.replace(' rows', ' texts')}", value, help=meaning)
     if report.comparison:
         comparison = Comparison.from_dict(report.comparison)
-        st.markdown(plain(comparison.verdict), help=plain(comparison.settings))
+        st.markdown(escape(comparison.verdict), help=escape(comparison.settings))
     elif sentence := majority_sentence(report):
-        st.markdown(plain(sentence))
+        st.markdown(escape(sentence))
     if worst:
-        first, second = (plain(class_title(name)) for name in (worst[0].first, worst[0].second))
+        first, second = (escape(class_title(name)) for name in (worst[0].first, worst[0].second))
         st.markdown(
             f"Most often confused: **{first}** and **{second}**, {worst[0].n:,} of {report.metrics['n']:,} texts."
         )
@@ -145,13 +145,13 @@ def _draw_accuracy(report: Report, worst: Sequence[ConfusedPair]) -> None:
 def _draw_numbers(page: layout.Page, report: Report) -> None:
     """Draw the other metrics, the comparison with simpler models, and the command for a longer report."""
     st.subheader("All numbers", anchor=False)
-    st.markdown(table(("metric", "value", ""), [(name, f"**{value}**", plain(meaning)) for name, value, meaning in
+    st.markdown(table(("metric", "value", ""), [(name, f"**{value}**", escape(meaning)) for name, value, meaning in
                                                headline_metrics(report.metrics)]))  # fmt: skip
     if report.comparison:
         models = Comparison.from_dict(report.comparison)
         rows = [("held-out rows (95 % CI)", "accuracy", "macro-F1"), *models.table]
         st.markdown(table(rows[0], rows[1:]))
-        st.caption(plain(models.settings))
+        st.caption(escape(models.settings))
     st.markdown(
         f"`python -m txcls report {page.source.name} --out report.html` writes a page with its mistakes, labels in "
         "doubt and thresholds, on the test rows or on a table of your own (`--data FILE`)."
@@ -324,7 +324,7 @@ def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _show_name(name: str) -> str:
-    return plain(visible(start_of(name, limit=MAX_CELL)))
+    return escape(visible(start_of(name, limit=MAX_CELL)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from txcls.app.components.widgets import listen_to_cells
 from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, heads, layout, lecture, token_html, view_state
 from txcls.app.shell.charts import chart, window
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map, percent, visible
 from txcls.figures.style import SCALE_BELOW
@@ -89,7 +89,7 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
             st.subheader(_name_with_head(page.view, step), anchor=False, width="content")
-        st.markdown(plain(step.description), width="content")
+        st.markdown(escape(step.description), width="content")
     selected = (0, 0)
     if step.values is None:
         _draw_text(step, walk, classifier.tokenizer)
@@ -116,7 +116,7 @@ def _draw_code(step: WalkStep) -> None:
         st.markdown(f"{'**In the code**: ' * (not n)}`{code.file}`, line {code.line}")
         st.code(code.code, language="python", wrap_lines=True)
     if step.input_titles:
-        st.caption("Input from: " + ", ".join(plain(title) for title in step.input_titles))
+        st.caption("Input from: " + ", ".join(escape(title) for title in step.input_titles))
 
 
 def _find_step(view: View, walk: Walk) -> int:
@@ -125,7 +125,7 @@ def _find_step(view: View, walk: Walk) -> int:
     try:
         return walk.find(view.step, view.layer)
     except KeyError:
-        st.warning(f"There is no step “{plain(view.step)}” in {plain(view.checkpoint)}; showing the first step.")
+        st.warning(f"There is no step “{escape(view.step)}” in {escape(view.checkpoint)}; showing the first step.")
         return 0
 
 
@@ -205,7 +205,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
     layout.draw_answer(
         page,
         f"Its **{sizes['T']} tokens** become vectors, **{sizes['L']} layers** change them, and pooled into one vector "
-        f"they give **{plain(answer)}**.",
+        f"they give **{escape(answer)}**.",
         question="",  # the slide's heading
     )
     _draw_parts(walk, answer)
@@ -215,7 +215,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
     classes = [lens.columns.names[index] for index in shown]
     st.markdown(
         "**Class probabilities read off after each block**: the class head was trained only on the last row.",
-        help=plain(lens.description),
+        help=escape(lens.description),
     )
     figure = number_map(
         lens.cells()[:, shown],
@@ -238,7 +238,7 @@ def _draw_overview(page: layout.Page, tokenizer: Tokenizer, walk: Walk, text: Wa
     chart(figure, key="chart_lens", alt=f"Heat map of the class lens; most probable after {after}", grows=True)
     if not lecture.is_on():
         with st.expander("The first step: the text"):
-            st.markdown(plain(text.description))
+            st.markdown(escape(text.description))
             _draw_text(text, walk, tokenizer)
             _draw_code(text)
 
@@ -268,7 +268,7 @@ def _draw_parts(walk: Walk, answer: str) -> None:
     for part, address in parts.items():
         column = row.container(width="stretch", gap=None, horizontal_alignment="center")
         column.button(f"{part} →", key=f"part_{part}", on_click=_open_step, args=address, width="stretch")
-        column.markdown(plain(results.get(part, of_layer)))
+        column.markdown(escape(results.get(part, of_layer)))
 
 
 def _describe_shape(step: WalkStep, walk: Walk) -> str:

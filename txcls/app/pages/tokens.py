@@ -8,7 +8,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, token_html
 from txcls.app.shell.controls import PageSection, draw_sections
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import escape, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.errors import TxclsError
 from txcls.figures import minus, visible
@@ -99,7 +99,7 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     elif not any(step.edits for step in effects):
         st.markdown(f"{cleaning}none of the {len(steps)} steps changed this text.")
     else:
-        applied = "; ".join(plain(step.description) for step in effects if step.edits)
+        applied = "; ".join(escape(step.description) for step in effects if step.edits)
         st.markdown(f"{cleaning}{applied}; changes are marked:", help=about)
         st.html(token_html.edits(text, steps))
 
@@ -179,7 +179,7 @@ def _draw_merges(page: layout.Page, tokenizer: Tokenizer) -> None:
     n_tokens = len(merges[-1].pieces) if merges else len(part)
     answer.markdown(
         f"**{len(merges)} merge{'s' * (len(merges) != 1)}** of neighbours, in the order they were learned, build "
-        f"{n_tokens} token{'s' * (n_tokens != 1)} from the {len(part)} bytes of **{plain(spell(part))}**."
+        f"{n_tokens} token{'s' * (n_tokens != 1)} from the {len(part)} bytes of **{escape(spell(part))}**."
     )
     n_merged = len(merges)
     if merges:
@@ -221,7 +221,7 @@ def _draw_similar(page: layout.Page, words: Sequence[int]) -> None:
 
 
 def _name_word(name: str) -> str:
-    return plain(visible(name.removeprefix("␣")))
+    return escape(visible(name.removeprefix("␣")))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import cached_results, checkpoints, layout, lecture, view_state
 from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice, clicked_point
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import escape, table
 from txcls.app.shell.prediction import ClassifiedText, classify_text, may_compute
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams
@@ -153,10 +153,10 @@ def _answer(first: Prediction, second: Prediction) -> str:
     changes = _list_changes(first, second)
     change = "The change"
     if len(changes) == 1:
-        change += f" **{plain(_pair_name(changes[0], first, second))}**"
+        change += f" **{escape(_pair_name(changes[0], first, second))}**"
     if before.label == after.label:
-        return f"{change} leaves the answer **{plain(class_title(after.label))}**: {was} before, {now} after."
-    old, new = (plain(class_title(best.label)) for best in (before, after))
+        return f"{change} leaves the answer **{escape(class_title(after.label))}**: {was} before, {now} after."
+    old, new = (escape(class_title(best.label)) for best in (before, after))
     return f"{change} turns **{old}** ({was}) into **{new}** ({now})."
 
 
@@ -194,7 +194,7 @@ def _draw_effects(comparison: TextComparison) -> None:
     shown = sorted(index for index in strongest.tolist() if has_effect[index])
     names = [_pair_name(comparison.pairs[n], comparison.before, comparison.after) for n in shown]
     st.markdown(
-        f"**Which tokens made it {plain(class_title(comparison.label))}?** Effect: probability with the token minus "
+        f"**Which tokens made it {escape(class_title(comparison.label))}?** Effect: probability with the token minus "
         "without.",
         help=f"Shown are the changed tokens and the strongest others, at most {MAX_PAIRS}.",
     )
@@ -304,7 +304,7 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
     for flip in found:
         yours = " · **your change**" * (own is not None and flip.text == own.text)
         stays = "stays " * (flip.label == prediction.label)
-        answer = f"{stays}{plain(class_title(flip.label))}"
+        answer = f"{stays}{escape(class_title(flip.label))}"
         rows.append((f"{_edit(flip)}{yours}", answer, percentage(flip.probability), f"{flip.size:.2f}"))
     if rows:
         columns = ("change", "answer", "probability", "distance")
@@ -313,7 +313,7 @@ def _draw_flips(search: FlipSearch, prediction: Prediction, own: Flip | None) ->
 
 def _edit(flip: Flip) -> str:
     """A change in words, as Markdown: "keys → key"."""
-    word, replacement = (plain(visible(text[:30])) for text in (flip.word, flip.replacement))
+    word, replacement = (escape(visible(text[:30])) for text in (flip.word, flip.replacement))
     return f"{word} → {replacement}" if replacement else f"without {word}"
 
 
@@ -331,7 +331,7 @@ def _draw_patching(page: layout.Page, classifier: Predictor, changed: str, left:
         if computes:
             grid = cached_results.patch_grid(page.source, view.text, changed)
     except TraceError as error:
-        right.info(f"There is no grid for these two texts: {plain(str(error))}.")
+        right.info(f"There is no grid for these two texts: {escape(str(error))}.")
         return
     with left:
         _draw_route(page, route)
@@ -350,7 +350,7 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
     part_name = grid.parts[part].name
     with cell_place:
         st.markdown(
-            f"**{part_name[0].upper() + part_name[1:]}** at **{plain(names[token])}**, copied from the first text "
+            f"**{part_name[0].upper() + part_name[1:]}** at **{escape(names[token])}**, copied from the first text "
             f"into the second, moves **{_share(grid.values[part, token])}** of the difference.",
             help=ABOUT_CELLS,
         )
@@ -379,7 +379,7 @@ def _draw_grid(page: layout.Page, classifier: Predictor, grid: PatchGrid, route:
                     "Click a cell."
                 )
                 if "class token" in route.tokens:
-                    name = plain(classifier.tokenizer.vocabulary.token_of(CLS))
+                    name = escape(classifier.tokenizer.vocabulary.token_of(CLS))
                     about += f" {name} is the class token, from which the answer is computed."
             with st.container() if kind == "states" else heads_place:
                 st.markdown(about)

@@ -16,7 +16,7 @@ from txcls.app.menu import PAGES, PageInfo
 from txcls.app.shell import checkpoints, lecture, view_state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import escape
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import Summary
 from txcls.data.datasets import examples_for
@@ -283,7 +283,7 @@ def _show_notes(info: PageInfo, view: View) -> None:
     """Draw notices about the link and the text, and write the view to the URL."""
     container = st.container(key="lecture_notes") if lecture.is_on() else st
     for note in view_state.notes_on(view, info.name):
-        container.warning(plain(note))
+        container.warning(escape(note))
     view_state.write_to_url(view)
 
 
@@ -318,7 +318,9 @@ def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
 def _list_unreadable() -> None:
     """Show one line of text for each checkpoint that cannot be read."""
     for name, reason in checkpoints.listing().left_out.items():
-        st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(reason))}")
+        st.caption(
+            f"Checkpoint **{escape(visible(name))}** cannot be read and is not listed. {escape(visible(reason))}"
+        )
 
 
 def show_busy(busy: BusyError) -> None:
@@ -358,7 +360,7 @@ def facts_html(line: str) -> str:
 
 def stop_with(error: TxclsError) -> NoReturn:
     """Show an error message, without the paths of the server's folders, and end the run."""
-    st.error(plain(str(error).replace(f"{checkpoint_root().absolute()}{os.sep}", "")))
+    st.error(escape(str(error).replace(f"{checkpoint_root().absolute()}{os.sep}", "")))
     lecture.end(is_broken=True)
     st.stop()
 

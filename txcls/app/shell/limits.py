@@ -1,4 +1,4 @@
-"""The memory of the process: limits that a host sets with environment variables, and its return to the system."""
+"""The process's memory: limits that a host sets with environment variables, and the return of freed memory."""
 
 import ctypes
 import gc

@@ -8,7 +8,7 @@ _ADDRESS = re.compile(r"(?i)https?(?=:)|www(?=\.)|(?=@)")
 """Places where web and mail addresses would become links, even in escaped text."""
 
 
-def plain(text: str) -> str:
+def escape(text: str) -> str:
     """Escape text for Markdown; an invisible word joiner prevents addresses in it from becoming links."""
     unlinked = _ADDRESS.sub(lambda match: match[0] + WORD_JOINER, text)
     return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in unlinked)
@@ -16,7 +16,7 @@ def plain(text: str) -> str:
 
 def bullets(lines: Iterable[str]) -> str:
     """A Markdown list of lines of plain text; "" if there are none."""
-    return "\n".join(f"- {plain(line)}" for line in lines)
+    return "\n".join(f"- {escape(line)}" for line in lines)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> str:

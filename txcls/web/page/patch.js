@@ -1,7 +1,7 @@
 // The patch grid: each cell patches a part of the model at a token from one version of the text into the other. A click on
 // a cell shows the patch in the picture. txcls/inspection/patching.py explains the numbers.
 
-import {otherVersion} from "../engine/other_version.js";
+import {findCounterfactual} from "../engine/counterfactual.js";
 import {MAX_PATCH_TOKENS, patchEdit, patchGrid, patchParts, textPair} from "../engine/patching.js";
 import {button, element, scrollTo} from "../picture/elements.js";
 import {className, decimal, percent, percentage, shortened, tr} from "../picture/translate.js";
@@ -270,7 +270,7 @@ export class PatchPanel {
     if (!classifier) return;
     findButton.disabled = true;
     setText(byId("patch-readout"), tr("Looking for a version with another answer …"));
-    const steps = otherVersion(classifier, text);
+    const steps = findCounterfactual(classifier, text);
     let result = /** @type {IteratorResult<void, string | null>} */ ({done: false, value: undefined});
     while (!result.done && text === view.text) {
       for (const began = performance.now(); !result.done && performance.now() - began < PATCH_SLICE_MS;) result = steps.next();

@@ -18,14 +18,14 @@ export class ClassifyRows {
   constructor(root, classify, judge) {
     Object.assign(this, {classify, judge});
     /** Rows of the visitor's table without a label. @type {{table: Table, text: number, lines: number[]} | null} */
-    this.waiting = null;
+    this.unlabelledRows = null;
     /** The number of the latest request; others are out of date. */
     this.request = 0;
     this.box = element("textarea");
     Object.assign(this.box, {rows: 3, spellcheck: false, placeholder: tr("Paste texts here, one in each row, or rows of a spreadsheet; or drop a file on this box.")});
     this.box.setAttribute("aria-label", tr("Texts to classify"));
     this.classifyBox = button({text: tr("Classify"), onClick: () => this.read(this.box.value)});
-    this.unlabelled = button({onClick: () => this.waiting && this.useWaiting()});
+    this.unlabelled = button({onClick: () => this.unlabelledRows && this.classifyUnlabelled()});
     this.message = element("p");
     this.message.setAttribute("role", "status");
     this.choice = element("span");
@@ -55,21 +55,21 @@ export class ClassifyRows {
     this.choice.replaceChildren();
     this.out.replaceChildren();
     this.out.hidden = this.saving.hidden = true;
-    const n = this.waiting?.lines.length ?? 0;
+    const n = this.unlabelledRows?.lines.length ?? 0;
     this.unlabelled.hidden = !n;
     this.unlabelled.className = n ? "main" : "";
     this.classifyBox.className = n ? "" : "main";
     this.unlabelled.textContent = trn("Classify the row without a label", "Classify the {n} rows without a label", {n});
   }
 
-  /** Offer the rows without a label. @param {ClassifyRows["waiting"]} waiting */
-  offer(waiting) {
-    this.waiting = waiting;
+  /** Offer the rows without a label. @param {ClassifyRows["unlabelledRows"]} unlabelledRows */
+  offer(unlabelledRows) {
+    this.unlabelledRows = unlabelledRows;
     this.clear();
   }
 
-  useWaiting() {
-    const {table, text, lines} = this.waiting;
+  classifyUnlabelled() {
+    const {table, text, lines} = this.unlabelledRows;
     this.use({...table, rows: lines.map((line) => table.rows[line])}, text);
   }
 

@@ -1,5 +1,5 @@
-// The page on which a visitor trains a model. Workers train it (session.js); this module handles the settings and draws the
-// progress.
+// The page on which a visitor trains a model: it reads the settings, loads the encoder, splits and prepares the rows, starts a
+// session, whose workers train (session.js), and draws the progress.
 //
 // Everything that comes from a table or the address is set as text, never as markup.
 
@@ -93,7 +93,7 @@ async function reset(loaded = null, isWhole = false) {
   try {
     const encoder = start === "encoder" ? await loadEncoder(page, (share) => training === mine && setText("progress", tr("Loading the encoder: {share}", {share: percentage(Math.floor(100 * share) / 100, 0)}))) : null;
     if (training !== mine) return;
-    const rows = await placedRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
+    const rows = await splitRows(task, loaded), isTrainable = !loaded || hasClasses(rows, loaded.classes);
     if (training !== mine) return;
     const data = await prepare(isTrainable ? rows : [], {tables: page.tables, classToken: chosen.pooling === "class_token",
       description: encoder?.tokenizer ?? loaded?.tokenizer ?? null, workerAddress: mine.isOwn ? workerAddress : null, ...(loaded ? {classes: loaded.classes} : {}),
@@ -125,7 +125,7 @@ function showHeldOutText({rows}) {
 }
 
 /** The task's rows, each with the part in which it is measured; the sentence of a generated task is held out. */
-async function placedRows(task, loaded) {
+async function splitRows(task, loaded) {
   const random = randomNumbers(chosen.seed + DATA_SEED), rows = task.rows(random), {text, label} = task;
   if (task !== own) return splitGenerated([...rows.filter((row) => row.text !== text), {text, label, heldOut: true}], chosen.seed + DATA_SEED);
   return rows.length || !loaded ? splitTable(rows, await foldsOf(rows, FOLDS, random)) : [];
@@ -181,7 +181,7 @@ function showPlaying() {
   const isUnusable = chosen.task === "own" && !training?.session && Boolean(ownTable.problem), isFixed = isUnusable || Boolean(training?.session && !training.isTrainable);
   document.body.classList.toggle("untrained", !training?.isPlaying && !training?.report?.runs.some(({seconds}) => seconds));
   byId("play").disabled = isFixed;
-  byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("The loaded model is trained further on a table with its classes: paste one.") : "";
+  byId("play").title = isUnusable ? ownTable.problem : isFixed ? tr("To train the loaded model further, paste a table with its classes.") : "";
   byId("play").textContent = training?.isPlaying ? tr("❚❚ Pause") : endedEarly() ? tr("Train all steps") : training?.isDone ? tr("↻ Train again")
     : training?.report?.runs[0].seconds ? tr("▶ Train on") : tr("▶ Train");
   const hasEnded = Boolean(training?.isDone || (training?.hasPaused && !training.isPlaying)), hasResults = hasEnded && !byId("results").hidden; // then they are what to look at next
@@ -227,7 +227,7 @@ function beginDrawings(before) {
   const note = !isTrainable ? "" : loaded ? measuredOn(data, loaded) : measuredShort(data);
   if (training.start === "encoder") {
     const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder}];
-    accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", TITLES.probe), lines[1]],
+    accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", tr("pre-trained, frozen (only the output layer learns)")), lines[1]],
       {note, before: before?.accuracy});
     lossCurves.start(lines.map(({name, title}) => ({name, title})), {before: before?.loss});
     reading.offerModels([tr("pre-trained"), TITLES.random]);

@@ -202,7 +202,7 @@ export const isCut = ({runs}) => runs.some(({stage, total, nPlanned}) => stage =
 /** A sentence saying that the time limit ended a run, with its numbers of steps. @param {any} report */
 export function cutSentence(report) {
   const steps = report.runs.map(({name, total, nPlanned}) => `${name === "random" ? TITLES.random : tr("pre-trained")} ${tr("{n} of {all}", {n: total, all: nPlanned})}`);
-  return tr("Time limit: {steps} steps.", {steps: steps.join(", ")});
+  return tr("Cut short by the time limit ({steps} steps): this may change.", {steps: steps.join(", ")});
 }
 
 /** A sentence on what pre-training gained; "" if it was not measured. */

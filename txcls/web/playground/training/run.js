@@ -168,7 +168,7 @@ export class Run {
     }
   }
 
-  /** Give a member its own copy of the weights, unless it is the last that starts from them, and an optimiser. */
+  /** Give a member an optimiser and, unless it is the last that starts from these weights, its own copy of them. */
   beginTraining(member) {
     const {task, plan} = this, isShared = task.isPretrained || member !== this.main;
     member.model = {config: task.config, weights: new Map([...member.model.weights].map(([name, {data, shape}]) => [name, {data: isShared ? data.slice() : data, shape}]))};

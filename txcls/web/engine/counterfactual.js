@@ -10,7 +10,7 @@ const MAX_VERSIONS = 240;
  * reports) are swapped first; then words are replaced, the most similar replacements first
  * (txcls/inspection/counterfactuals.py).
  * @param {import("./classifier.js").Classifier} classifier @param {string} text @returns {Generator<void, string | null>} */
-export function* otherVersion(classifier, text) {
+export function* findCounterfactual(classifier, text) {
   const {tokens, hasWords} = classifier.tokenizer.encode(text);
   if (!hasWords) return null;
   const classify = (version) => classifier.classifySteps(version, {record: () => false});
