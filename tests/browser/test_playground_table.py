@@ -170,7 +170,7 @@ def test_text_that_is_not_unicode_is_windows_1252(page: Page) -> None:
     rows = [("Kommentar", "Thema"), *((f"Gruß aus Köln für 5 € ({n})", "Lob" if n % 2 else "Tadel") for n in range(8))]
     result = read(page, as_csv(rows, ";").encode("cp1252"))
     assert pairs(result) == rows[1:]
-    assert result["notes"] == ["The file is not UTF-8; it was read as Windows-1252 (Latin-1)."]
+    assert result["notes"] == ["The file is not UTF-8; it was read as Windows-1252."]
 
 
 def test_pasted_tables_have_all_their_rows(page: Page) -> None:

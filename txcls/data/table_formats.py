@@ -33,7 +33,7 @@ _DAMAGED = (
     *(AssertionError, RuntimeError),
 )
 """Errors that libraries raise for damaged files."""
-_ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+_ENCODINGS = {"cp1252": "Windows-1252", "utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
 csv.field_size_limit(sys.maxsize)
 
 Numbered = Iterator[tuple[int, Any]]

@@ -227,7 +227,7 @@ function beginDrawings(before) {
   const note = !isTrainable ? "" : loaded ? measuredOn(data, loaded) : measuredShort(data);
   if (training.start === "encoder") {
     const lines = [{name: "random", title: TITLES.random}, {name: "encoder", title: TITLES.encoder}];
-    accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", tr("pre-trained, frozen (only the output layer learns)")), lines[1]],
+    accuracyCurves.start([level("baseline", TITLES.baseline), lines[0], level("probe", tr("pre-trained, frozen (output layer only)")), lines[1]],
       {note, before: before?.accuracy});
     lossCurves.start(lines.map(({name, title}) => ({name, title})), {before: before?.loss});
     reading.offerModels([tr("pre-trained"), TITLES.random]);

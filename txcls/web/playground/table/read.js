@@ -85,7 +85,7 @@ function decoded(bytes) {
   try {
     return {text: new TextDecoder("utf-8", {fatal: true}).decode(bytes), encoding: "UTF-8"};
   } catch {
-    return {text: new TextDecoder("windows-1252").decode(bytes), encoding: "Windows-1252 (Latin-1)"};
+    return {text: new TextDecoder("windows-1252").decode(bytes), encoding: "Windows-1252"};
   }
 }
 
