@@ -21,6 +21,8 @@ import {isOff, onlyFirstMatters} from "./scene.js";
 const MAX_CLASSES = 8;
 /** Minimum width in pixels of a map that has the word "off" beside its number. */
 const MIN_FOR_OFF = 52;
+/** Minimum width in pixels of a map that has the word it attends to most beside its number, and of a character of this word. */
+const MIN_FOR_WORD = 80, WORD_CHARACTER = 6.2;
 /** Pixels from the words to the middle of the position vectors, and from the name of feed-forward down to the first lane. */
 const POSITIONS_MIDDLE = 24, ABOVE_LANE = 27;
 /** Pixels above the maps, for the name of their layer. */
@@ -290,7 +292,9 @@ export class Painting {
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, setProperty);
-      write(record.label ??= {node: label, values: {}}, {textContent: off ? `${isClose ? "" : `${name} `}${tr("off")}` : name, hidden: isBare}, setProperty);
+      const favoured = story || cellWidth < MIN_FOR_WORD ? "" : favouredWord(pattern, this.scene.lanes);
+      write(record.label ??= {node: label, values: {}}, {textContent: off ? `${isClose ? "" : `${name} `}${tr("off")}`
+        : favoured ? `${name}: ${shortened(favoured, Math.floor((cellWidth - 26) / WORD_CHARACTER))}` : name, hidden: isBare}, setProperty);
       write(record.verdict ??= {node: verdict, values: {}}, {hidden: !MARKS[story?.verdict], textContent: MARKS[story?.verdict] ?? "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
@@ -351,4 +355,12 @@ export class Painting {
     }
     return rows;
   }
+}
+
+/** The word that gets at least half of a head's attention (N, N), on average over its rows; "" if there is none.
+ * @param {Float32Array} pattern @param {import("./scene.js").Lane[]} lanes */
+function favouredWord(pattern, lanes) {
+  const N = lanes.length, shares = lanes.map((_, key) => lanes.reduce((sum, _, row) => sum + pattern[row * N + key], 0) / N);
+  const key = N > 1 ? shares.findIndex((share) => share >= 0.5) : -1;
+  return key < 0 || lanes[key].tokens.length > 1 ? "" : lanes[key].name.trim();
 }

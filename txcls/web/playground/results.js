@@ -88,7 +88,7 @@ export class Results {
     this.parts.intervals.prepend(element("caption", {text: `${tr("Accuracy")} ${measuredShort(data)}; ${tr("lines: 95 % intervals")}`}));
     const [{steps, total, evaluated}] = report.runs, isFinal = total === null ? steps === evaluated?.steps : report.runs.every(({stage}) => stage === "done");
     const when = isFinal || !evaluated ? "" : `${tr("At step {n}:", {n: evaluated.steps})} `;
-    this.parts.verdict.replaceChildren(element("b", {text: when + verdictOn(candidates, used, labels)}));
+    this.parts.verdict.replaceChildren(element("b", {text: when + verdictOn(candidates, used, labels)}), isCut(report) ? ` ${cutSentence(report)}` : "");
     this.parts.remarks.replaceChildren(...[intervalsOf(candidates, used, labels), ...remarksOnModels(candidates, used, majority, labels, report)].filter(Boolean).map((text) => element("p", {text})));
     drawConfusionMatrix(this.parts.confusions, classes, labels, used.answers);
     this.drawWrong(used.answers, data);
