@@ -85,7 +85,7 @@ def test_the_number_of_snapshots_in_a_pass_does_not_matter(tmp_path: Path, monke
         ([0, 0, 0, 0, 1, 1], (4,), (2, 4)),
         ([0, 1], (1,), (1,)),
         ([1, 0, 0, 0, 0, 1], (1, 5), (1, 3, 5)),
-        ([0, 2, 3, 1, 1], (3,), (1, 3)),
+        ([0, 2, 3, 1, 1], (1, 2, 3), (1, 2, 3)),
     ],
 )
 def test_questions_are_asked_at_flips_and_halfway_to_them(

@@ -129,9 +129,8 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
 
 
 def class_changes(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The snapshots, from 1, at which the prediction switches to or away from the final prediction."""
-    agrees_with_final = np.asarray(predicted) == predicted[-1]
-    return tuple(int(n) + 1 for n in np.flatnonzero(agrees_with_final[1:] != agrees_with_final[:-1]))
+    """The snapshots, from 1, at which the prediction is another class than before."""
+    return tuple(int(n) + 1 for n in np.flatnonzero(np.diff(predicted)))
 
 
 def snapshots_to_ask_about(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:

@@ -393,7 +393,7 @@ def _describe_expected(ranked: RankedTokens, chosen: ChosenModel, name: str | No
     )
     reads = "only what comes before" if chosen.model.model.config.causal else "both sides of the gap"
     vocabulary = f"with its vocabulary of {len(chosen.model.tokens):,} tokens"
-    sentence = f"**{escape(chosen.model.name)}**, {vocabulary}, reads {reads} and expects {first}."
+    sentence = f"{first}: the model {escape(chosen.model.name)}, {vocabulary}, reads {reads}."
     if name is None:
         return sentence
     shown = escape(name[:80])

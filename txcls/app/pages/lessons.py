@@ -14,10 +14,9 @@ from txcls.lessons.reading import not_offered
 
 def main() -> None:
     """Draw the page."""
-    layout.open_plain_page(menu.LESSONS)
-    st.markdown(
-        "A lesson leads through the app's pages and asks questions before it shows the answers, which are computed by "
-        "the model."
+    page = layout.open_plain_page(menu.LESSONS)
+    layout.draw_answer(
+        page, "Lessons lead through the app’s pages, and ask questions before they show answers, computed by the model."
     )
     if reason := not_offered():
         st.warning(escape(reason))

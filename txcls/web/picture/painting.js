@@ -294,7 +294,7 @@ export class Painting {
       }, setProperty);
       const favoured = story || cellWidth < MIN_FOR_WORD ? "" : favouredWord(pattern, this.scene.lanes);
       write(record.label ??= {node: label, values: {}}, {textContent: off ? `${isClose ? "" : `${name} `}${tr("off")}`
-        : favoured ? `${name}: ${shortened(favoured, Math.floor((cellWidth - 26) / WORD_CHARACTER))}` : name, hidden: isBare}, setProperty);
+        : favoured ? `${name} ${shortened(favoured, Math.floor((cellWidth - 26) / WORD_CHARACTER))}` : name, hidden: isBare}, setProperty);
       write(record.verdict ??= {node: verdict, values: {}}, {hidden: !MARKS[story?.verdict], textContent: MARKS[story?.verdict] ?? "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
       const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
