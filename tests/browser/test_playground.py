@@ -941,15 +941,18 @@ def test_the_headline_names_all_three_models(tables: Page) -> None:
 def test_what_pre_training_and_fine_tuning_gain_is_said_in_two_paragraphs(tables: Page) -> None:
     frozen = tables.evaluate(RESULTS, {"preferred": "probe"})
     verdict, remarks = frozen["sentences"]
-    assert verdict == "Pre-training gained 30 points. The linear model is 30 points behind."
-    assert frozen["progress"] == "Pre-training gained 30 points."
+    change = "50\u00a0%\u00a0→\u00a080\u00a0%"
+    assert verdict == f"Pre-training gained 30 points ({change}). The linear model is 30 points behind."
+    assert frozen["progress"] == f"Pre-training gained 30 points ({change})."
     assert remarks.startswith("No better than always answering “a”") and "from random weights, linear model." in remarks
     assert remarks.endswith("The frozen encoder answers and is saved: fine-tuning was no better.")
     tuned = tables.evaluate(RESULTS, {"preferred": "fine-tuned"})
     assert tuned["tuning"] == "Fine-tuning added nothing measurable."
     assert tuned["sentences"][1].endswith(tuned["tuning"])
     gained = tables.evaluate(RESULTS, {"n": 2000, "random": 29, "linear": 29})
-    assert gained["sentences"][0].startswith("Pre-training gained 1 point: on 2,000 rows, this may be chance.")
+    assert gained["sentences"][0].startswith(
+        "Pre-training gained 1 point (1\u00a0%\u00a0→\u00a02\u00a0%): on 2,000 rows"
+    )
     assert "Only 1 different texts" in gained["note"]
 
 
@@ -958,8 +961,8 @@ def test_a_run_that_the_time_limit_ended_says_so(tables: Page) -> None:
     stopped = (
         "Cut short by the time limit (pre-trained 40 of 80, from random weights 160 of 160 steps): this may change."
     )
-    assert cut["progress"] == f"Pre-training gained 25 points. {stopped}"
-    assert cut["sentences"][0].startswith("Pre-training gained 25 points.")
+    assert cut["progress"] == f"Pre-training gained 25 points (50\u00a0%\u00a0→\u00a075\u00a0%). {stopped}"
+    assert cut["sentences"][0].startswith("Pre-training gained 25 points (")
 
 
 def test_generated_texts_have_the_right_labels(tables: Page) -> None:

@@ -212,7 +212,8 @@ function gainSentence(candidates, used, labels) {
   const points = pointsBetween(used, random, labels), n = Math.abs(points);
   return (points === 0 ? tr("Pre-training made no difference on these rows")
     : points > 0 ? trn("Pre-training gained {n} point", "Pre-training gained {n} points", {n})
-      : trn("Pre-training lost {n} point", "Pre-training lost {n} points", {n})) + doubt(used, random, labels);
+      : trn("Pre-training lost {n} point", "Pre-training lost {n} points", {n}))
+    + (points ? ` (${[random, used].map(({answers}) => accuracyText(answers, labels)).join("\u00a0→\u00a0")})` : "") + doubt(used, random, labels);
 }
 
 /** The model in use among those measured, and the true classes. @param {any} report @param {import("./data.js").Data} data
