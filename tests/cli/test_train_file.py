@@ -234,7 +234,7 @@ def test_a_messy_table_takes_at_most_150_words(run, tmp_path: Path, arguments: l
     book.save(tmp_path / "days.xlsx")
     output = output_of(run("train", "days.xlsx", "--minutes", "0.1", "--out", "a", *arguments))
     assert len(output.split()) <= 150, output
-    for part in ("Sheet: 'Day by day', not ", "Rows left out: ", "test rows, %"):
+    for part in ("Sheet: 'Day by day', not ", "Left out: ", "test rows, %"):
         assert part in output, part
     assert ("recognised by its contents" in output) == (not arguments)
     assert ("Train again with --merge-labels." in output) == (len(arguments) == 2)

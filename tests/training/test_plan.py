@@ -81,7 +81,7 @@ def test_exact_copies_are_in_one_split_and_held_out_once_however_frequent() -> N
     assert len(pairs) == len(set(pairs)) and 30 <= len(test) <= 40 and set(splits.test.labels) == {0, 1, 2}
     assert splits.test_rows is not None and list(splits.test.texts) == [texts[row] for row in splits.test_rows]
     n_left_out = 962 - len(training) - len(validation) - len(test)
-    assert n_left_out > 0 and splits.notes[-1].endswith(f"test, {n_left_out} copies left out.")
+    assert n_left_out > 0 and splits.notes[-1].endswith(f"test, {n_left_out} copies dropped.")
 
 
 def test_nearly_the_same_texts_are_in_the_same_split() -> None:

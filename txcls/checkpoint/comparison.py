@@ -171,7 +171,7 @@ class Comparison:
             yield f"By {other_name}, {outcome}."
         if self.steps is not None and 0 < self.steps[0] < self.steps[1] and not self.is_hardly_trained:
             made, planned = self.steps
-            yield f"The Transformer had time for {made:,} of {planned:,} steps: more minutes may help."
+            yield f"The Transformer made {made:,} of {planned:,} steps; more minutes may help."
         accuracy = self.transformer.accuracy
         if self.n < FEW_TEST_ROWS and difference.sign:
             yield f"{self.n} test rows are too few for a dependable figure."

@@ -301,7 +301,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes += _note_on_untested_classes(rows, test_part)
     n_copies = len(rows) - len(training) - len(validation) - (0 if test_rows is None else len(test_rows))
     sizes = f"{len(training):,} training rows, {len(validation):,} validation, {len(test_part):,} test"
-    copied = f", {n_copies:,} copies left out" if n_copies > 0 else ""
+    copied = f", {n_copies:,} copies dropped" if n_copies > 0 else ""
     notes.append(f"{sizes}{copied}.")
     n_unseen = 0 if test is None else len(test) - len(test_part)
     parts = others.subset(training), others.subset(validation), test_part

@@ -385,7 +385,7 @@ def left_out_note(kinds: Sequence[LeftOut]) -> list[Note]:
     """A sentence on what was left out of a table, if anything was."""
     brief = ", ".join(f"{n:,} {kind}" for n, kind, _ in kinds)
     whole = ", ".join(f"{n:,} {kind}" + f" ({'first: ' * (n > 1)}{at})" * bool(at) for n, kind, at in kinds)
-    return [Note(f"Rows left out: {whole}.", "left-out", brief=f"Rows left out: {brief}.")] if whole else []
+    return [Note(f"Rows left out: {whole}.", "left-out", brief=f"Left out: {brief}.")] if whole else []
 
 
 def flatten(values: Values) -> Values:
