@@ -9,16 +9,16 @@ from tests.conftest import CLASSES, TEXTS, make_language_model
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALLEST = {
-    "app_speed": "--texts 1 --starts 1",
-    "class_answers": "--phones 3",
+    "app_speed": "--help",
+    "class_answers": "--help",
     "inspection_speed": "--repeats 1",
     "label_errors": "sample --rows 100 --seeds 1",
     "linear_baseline": "--help",
     "own_data": "sample --rows 200 --minutes 0.05",
     "page_speed": "who_won --keys 4 --starts 1",
     "playground_accuracy": "FOLDER/table.csv:40 --seeds 1 --minutes 0.05 --most-steps 3 --test-rows 20",
-    "playground_speed": "--seconds 1 --task majority",
-    "playground_table": "--rows 24 --long-rows 12 --seconds 1",
+    "playground_speed": "--help",
+    "playground_table": "--help",
     "prediction_speed": "--headlines 2 --texts 8 --rounds 1 --rows 500",
     "pretrained_start": "FOLDER/table.csv --init FOLDER/encoder --seeds 1 --set train.epochs=1 --set train.min_steps=0",
     "start_and_memory": "--help",

@@ -185,7 +185,7 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
 def test_buttons_of_the_article_show_what_they_say_while_the_pointer_lies_still(who_won: str, open_page: Open) -> None:
     page = open_page(who_won, offline=True)
     page.set_viewport_size({"width": 900, "height": 700})  # the picture is above the article
-    for name, said in (("positions", "Positions."), ("attention", "Layer 1: attention."), ("off", "replaced by")):
+    for name, said in (("positions", "Positions."), ("attention", "Layer 1: attention."), ("off", "output averaged")):
         page.locator(f"#article [data-show={name}]").click()
         page.wait_for_function("() => document.getElementById('picture').getBoundingClientRect().bottom > 0")
         expect(page.locator(".machine-bar p")).to_contain_text(said)
