@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
@@ -134,6 +135,20 @@ def test_a_table_with_decimal_commas_gets_decimal_commas(
     lines = (tmp_path / "out.csv").read_text("utf-8-sig").splitlines()
     assert lines[0].startswith("prix;body;predicted_label;probability")
     assert all(re.fullmatch(rf"0\{mark}\d+", line.split(";")[3]) for line in lines[1:])
+
+
+def test_a_probability_of_zero_is_written_with_a_decimal_comma_and_none_stays_empty(
+    classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certain = np.eye(len(classifier.classes))[:1]
+    monkeypatch.setattr(
+        classifier, "probabilities_of_ids", lambda ids, **_: np.concatenate([certain, certain * np.nan])
+    )
+    (tmp_path / "in.csv").write_text("prix;body\n0,5;a text\n1,5;\n", "utf-8")
+    predict_file(classifier, tmp_path / "in.csv", tmp_path / "out.csv", text_column="body", top_k=2)
+    rows = [line.split(";") for line in (tmp_path / "out.csv").read_text("utf-8-sig").splitlines()]
+    columns = [rows[0].index(name) for name in ("probability", "probability_2")]
+    assert [[row[n] for n in columns] for row in rows[1:]] == [["1,0", "0,0"], ["", ""]]
 
 
 def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def rows_of_file(
     matched = {checkpoint.classes[label] for label in known.labels}
     is_doubtful = label_column is None and guess.label_column != usual and all(map(is_number, matched))
     if not len(known) or (n_unknown and is_doubtful):
-        problem = f"none of its labels is a class of {name}, which learned column {quote(usual or 'label')}"
+        problem = f"none of its labels is a class of {name}" + f", which learned column {quote(usual)}" * bool(usual)
         if len(known):
             problem = f"no column {quote(usual or 'label')} with the labels"
         raise DataError(

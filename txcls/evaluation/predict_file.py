@@ -269,7 +269,9 @@ def _write(
         cells = [str(cell) for column in table.sample.values() for cell in column] if delimiter == ";" else []
         if any(map(DECIMAL_COMMA.fullmatch, cells)) and not any(map(_DECIMAL_POINT.fullmatch, cells)):
             new = [name for usual, name in names.items() if usual.startswith(PROBABILITY)]
-            rows = (row | {name: str(row[name] or "").replace(".", ",") for name in new} for row in rows)
+            rows = (
+                row | {name: str(row[name]).replace(".", ",") for name in new if row[name] is not None} for row in rows
+            )
         lines.writerows([_without_nan(row.get(name)) for name in columns] for row in rows)
     text.flush()
     text.detach()

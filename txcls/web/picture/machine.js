@@ -301,7 +301,7 @@ export class Machine {
   offSentence() {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
-    const values = {head: names[0], n: names.length, how: this.state.how === "mean" ? tr("output averaged") : switchedPhrase(this.state.how, names.length),
+    const values = {head: names[0], n: names.length, how: switchedPhrase(this.state.how, names.length),
       label: className(best.label, 30), probability: percent(best.probability)};
     return (names.length === 1 ? tr("Head {head} off ({how}): {label} {probability}", values) : tr("{n} heads off ({how}): {label} {probability}", values))
       + (before === undefined ? "." : ` (${tr("before: {probability}", {probability: percent(before)})}).`);

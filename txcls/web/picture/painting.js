@@ -8,6 +8,7 @@ import {percent, shortened, tr, visible} from "./translate.js";
 import {MIN_FOR_STORY, MANY_HEADS, Layout, isNarrow} from "./layout.js";
 import {Lines} from "./ribbons.js";
 import {isOff, onlyFirstMatters} from "./scene.js";
+import {meanWeights} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -357,10 +358,9 @@ export class Painting {
   }
 }
 
-/** The word that gets at least half of a head's attention (N, N), on average over its rows; "" if there is none.
+/** The token that gets at least half of a head's attention, on average over all queries; "" if there is none.
  * @param {Float32Array} pattern @param {import("./scene.js").Lane[]} lanes */
 function favouredWord(pattern, lanes) {
-  const N = lanes.length, shares = lanes.map((_, key) => lanes.reduce((sum, _, row) => sum + pattern[row * N + key], 0) / N);
-  const key = N > 1 ? shares.findIndex((share) => share >= 0.5) : -1;
+  const key = lanes.length > 1 ? meanWeights(pattern, lanes).findIndex((weight) => weight >= 0.5) : -1;
   return key < 0 || lanes[key].tokens.length > 1 ? "" : lanes[key].name.trim();
 }

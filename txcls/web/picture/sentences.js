@@ -21,7 +21,7 @@ const SWITCHED = {
   zero: {one: () => tr("set to zero"), several: () => tr("set to zero"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
   uniform: {one: () => tr("made to attend uniformly"), several: () => tr("made to attend uniformly"),
     all: () => tr("All heads of this layer are made to attend uniformly.")},
-  mean: {one: () => tr("replaced by its mean output"), several: () => tr("replaced by their mean outputs"),
+  mean: {one: () => tr("output averaged"), several: () => tr("output averaged"),
     all: () => tr("The outputs of all heads of this layer are replaced by their means: no information about this text moves between lanes.")},
 };
 
@@ -117,12 +117,18 @@ function ofFirstRow(patterns, lanes, layer, isHeadOff) {
 /** The number of tokens in all lanes together. */
 const nTokensOf = (lanes) => lanes.reduce((n, {tokens}) => n + tokens.length, 0);
 
+/** The mean weight of each lane over the queries of all tokens, (N,). @param {Float32Array} pattern @param {import("./scene.js").Lane[]} lanes */
+export function meanWeights(pattern, lanes) {
+  const N = lanes.length, n = nTokensOf(lanes), mean = new Float32Array(N);
+  for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].tokens.length) / n;
+  return mean;
+}
+
 /** A sentence about the token with the largest mean weight over all queries, among the tokens with a lane. If most lanes
  * give it their largest weight, the sentence says how many. */
 function mostAttended(pattern, lanes) {
   const N = lanes.length, n = nTokensOf(lanes), single = lanes.flatMap(({tokens}, lane) => (tokens.length > 1 ? [] : [lane]));
-  const mean = new Float32Array(N);
-  for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].tokens.length) / n;
+  const mean = meanWeights(pattern, lanes);
   const largest = (weights) => single.reduce((best, lane) => (weights[lane] > weights[best] ? lane : best), single[0]);
   const key = largest(mean);
   let nLanes = 0;
